@@ -1,0 +1,286 @@
+// Package certificates gives a service mutual TLS from files that may change
+// while it runs.
+//
+// The problem: certificates are short-lived, whoever renews them writes new files,
+// and a service that must be restarted for it is restarted at the worst time. A
+// Kubernetes secret changes by swapping the symbolic link `..data`, so that the
+// files' own directory entries never change. The mechanism: the directories of the
+// files are watched, and after any event the three files are read again; when
+// their content is new and valid, an atomic pointer moves to it. A handshake reads
+// the pointer and nothing else, so connections that stand keep what they have.
+//
+// The limit: the certificate and its key are two files and cannot be read in one
+// step. A pair that does not match, like any other bad file, is logged and
+// counted and the certificate in use stays. What is lost: if nobody looks at the
+// log or at the count, a bad renewal shows only when the old certificate ends.
+package certificates
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+
+	"github.com/fsnotify/fsnotify"
+	"google.golang.org/grpc/credentials"
+)
+
+// Files names the files of one side of mutual TLS.
+type Files struct {
+	// Certificate is the path of the certificate chain in PEM, the service's own
+	// certificate first.
+	Certificate string `yaml:"certificate"`
+	// Key is the path of the private key in PEM that belongs to the certificate.
+	Key string `yaml:"key"`
+	// Authorities is the path of the certificates in PEM of those whose word is
+	// taken about who a peer is.
+	Authorities string `yaml:"authorities"`
+}
+
+// Configured says whether any file is named. Open then needs all three.
+func (f Files) Configured() bool { return f != Files{} }
+
+// Source holds the certificates in use and follows the files.
+type Source struct {
+	files   Files
+	logger  *slog.Logger
+	current atomic.Pointer[material]
+	reloads atomic.Uint64
+	refused atomic.Uint64
+	watcher *fsnotify.Watcher
+	stopped chan struct{}
+	changed chan struct{}
+}
+
+// material is one consistent reading of the files.
+type material struct {
+	certificate tls.Certificate
+	authorities *x509.CertPool
+	content     [3][]byte
+}
+
+// Open reads the files and starts to follow them. The caller closes the Source.
+func Open(files Files, logger *slog.Logger) (*Source, error) {
+	if files.Certificate == "" || files.Key == "" || files.Authorities == "" {
+		return nil, errors.New("mutual TLS needs a certificate, a key and authorities: one of them is not configured")
+	}
+
+	first, err := read(files)
+	if err != nil {
+		return nil, err
+	}
+
+	watcher, err := fsnotify.NewWatcher()
+	if err != nil {
+		return nil, fmt.Errorf("watch certificate files: %w", err)
+	}
+
+	for _, path := range files.paths() {
+		err = watcher.Add(filepath.Dir(path))
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("watch the directory of %q: %w", path, err), watcher.Close())
+		}
+	}
+
+	source := &Source{
+		files: files, logger: logger, watcher: watcher,
+		stopped: make(chan struct{}), changed: make(chan struct{}, 1),
+	}
+	source.current.Store(first)
+
+	go source.follow()
+
+	// What changed between the first reading and the start of the watch would
+	// otherwise be missed until the next change.
+	source.reload()
+
+	return source, nil
+}
+
+// Close stops following the files. Credentials made from the Source keep working
+// with the certificates it had.
+func (s *Source) Close() error {
+	err := s.watcher.Close()
+
+	<-s.stopped
+
+	if err != nil {
+		return fmt.Errorf("stop watching certificate files: %w", err)
+	}
+
+	return nil
+}
+
+// Reloads is how many times new certificates were taken.
+func (s *Source) Reloads() uint64 { return s.reloads.Load() }
+
+// Refused is how many times new files were bad and the old certificates stayed.
+func (s *Source) Refused() uint64 { return s.refused.Load() }
+
+// Changed receives after files were read again, whatever came of it. Readings in
+// quick succession are reported together.
+func (s *Source) Changed() <-chan struct{} { return s.changed }
+
+// ServerCredentials returns what a gRPC server needs to be known by its
+// certificate and to let in only clients that have one from the authorities.
+func (s *Source) ServerCredentials() credentials.TransportCredentials {
+	return credentials.NewTLS(&tls.Config{
+		MinVersion: tls.VersionTLS13,
+		ClientAuth: tls.RequireAndVerifyClientCert,
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+			current := s.current.Load()
+
+			return &tls.Config{
+				MinVersion:   tls.VersionTLS13,
+				NextProtos:   []string{"h2"},
+				ClientAuth:   tls.RequireAndVerifyClientCert,
+				Certificates: []tls.Certificate{current.certificate},
+				ClientCAs:    current.authorities,
+				// A ticket would let a client back in after its authority has been
+				// taken away.
+				SessionTicketsDisabled: true,
+			}, nil
+		},
+	})
+}
+
+// ClientCredentials returns what a gRPC client needs to show its certificate and
+// to accept only a server that the authorities call serverName. An empty
+// serverName means the name in the address that is dialled.
+func (s *Source) ClientCredentials(serverName string) credentials.TransportCredentials {
+	return credentials.NewTLS(&tls.Config{
+		MinVersion: tls.VersionTLS13,
+		ServerName: serverName,
+		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			return &s.current.Load().certificate, nil
+		},
+		// The standard verification reads a fixed pool, so it is done here, with
+		// the pool in use at the time of the handshake. VerifyConnection runs on
+		// every handshake and its error ends it.
+		InsecureSkipVerify: true, //nolint:gosec // G402: verified by VerifyConnection below.
+		VerifyConnection: func(state tls.ConnectionState) error {
+			return verifyServer(state, s.current.Load().authorities)
+		},
+	})
+}
+
+func verifyServer(state tls.ConnectionState, authorities *x509.CertPool) error {
+	if len(state.PeerCertificates) == 0 {
+		return errors.New("the server showed no certificate")
+	}
+
+	if state.ServerName == "" {
+		return errors.New("the server's name is not known, so its certificate cannot be checked")
+	}
+
+	options := x509.VerifyOptions{
+		Roots:         authorities,
+		DNSName:       state.ServerName,
+		Intermediates: x509.NewCertPool(),
+		KeyUsages:     []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	for _, intermediate := range state.PeerCertificates[1:] {
+		options.Intermediates.AddCert(intermediate)
+	}
+
+	_, err := state.PeerCertificates[0].Verify(options)
+	if err != nil {
+		return fmt.Errorf("verify the server's certificate: %w", err)
+	}
+
+	return nil
+}
+
+// follow reads the files again after each event until the watcher is closed.
+func (s *Source) follow() {
+	defer close(s.stopped)
+
+	for {
+		select {
+		case _, open := <-s.watcher.Events:
+			if !open {
+				return
+			}
+
+			s.reload()
+		case err, open := <-s.watcher.Errors:
+			if !open {
+				return
+			}
+
+			s.logger.Error("watching certificate files failed", "error", err)
+			// Events may have been lost.
+			s.reload()
+		}
+	}
+}
+
+// reload takes what the files hold, if it is new and valid.
+func (s *Source) reload() {
+	before := s.current.Load()
+
+	next, err := read(s.files)
+
+	switch {
+	case err != nil:
+		s.refused.Add(1)
+		s.logger.Error("new certificate files are not usable, the certificate in use stays", "error", err)
+	case next.equal(before):
+		return
+	case !s.current.CompareAndSwap(before, next):
+		return
+	default:
+		s.reloads.Add(1)
+		s.logger.Info("certificates reloaded", "notAfter", next.certificate.Leaf.NotAfter)
+	}
+
+	select {
+	case s.changed <- struct{}{}:
+	default:
+	}
+}
+
+func (f Files) paths() [3]string { return [3]string{f.Certificate, f.Key, f.Authorities} }
+
+// read reads the three files and checks that they belong together.
+func read(files Files) (*material, error) {
+	var found material
+
+	for position, path := range files.paths() {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("read certificate file: %w", err)
+		}
+
+		found.content[position] = content
+	}
+
+	certificate, err := tls.X509KeyPair(found.content[0], found.content[1])
+	if err != nil {
+		return nil, fmt.Errorf("use certificate %q with key %q: %w", files.Certificate, files.Key, err)
+	}
+
+	found.certificate = certificate
+
+	found.authorities = x509.NewCertPool()
+	if !found.authorities.AppendCertsFromPEM(found.content[2]) {
+		return nil, fmt.Errorf("read authorities %q: no certificate in it", files.Authorities)
+	}
+
+	return &found, nil
+}
+
+func (m *material) equal(other *material) bool {
+	for position := range m.content {
+		if !bytes.Equal(m.content[position], other.content[position]) {
+			return false
+		}
+	}
+
+	return true
+}
