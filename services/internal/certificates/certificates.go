@@ -5,9 +5,11 @@
 // and a service that must be restarted for it is restarted at the worst time. A
 // Kubernetes secret changes by swapping the symbolic link `..data`, so that the
 // files' own directory entries never change. The mechanism: the directories of the
-// files are watched, and after any event the three files are read again; when
-// their content is new and valid, an atomic pointer moves to it. A handshake reads
-// the pointer and nothing else, so connections that stand keep what they have.
+// files are watched, and when events have settled the three files are read again;
+// when their content is new and valid, an atomic pointer moves to it. A handshake
+// reads the pointer and nothing else, so connections that stand keep what they
+// have. The files are also read every few minutes without an event, because some
+// file systems send none.
 //
 // The limit: the certificate and its key are two files and cannot be read in one
 // step. A pair that does not match, like any other bad file, is logged and
@@ -16,18 +18,29 @@
 package certificates
 
 import (
-	"bytes"
+	"context"
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"sync/atomic"
+	"time"
 
 	"github.com/fsnotify/fsnotify"
 	"google.golang.org/grpc/credentials"
+)
+
+const (
+	// settleAfter is how long no event must come before the files are read, so that
+	// a renewal of several files is read as a whole.
+	settleAfter = 100 * time.Millisecond
+	// rereadAfter is when the files are read though no event came.
+	rereadAfter = 5 * time.Minute
 )
 
 // Files names the files of one side of mutual TLS.
@@ -61,7 +74,7 @@ type Source struct {
 type material struct {
 	certificate tls.Certificate
 	authorities *x509.CertPool
-	content     [3][]byte
+	digest      [sha256.Size]byte
 }
 
 // Open reads the files and starts to follow them. The caller closes the Source.
@@ -93,11 +106,11 @@ func Open(files Files, logger *slog.Logger) (*Source, error) {
 	}
 	source.current.Store(first)
 
-	go source.follow()
-
 	// What changed between the first reading and the start of the watch would
-	// otherwise be missed until the next change.
+	// otherwise be missed.
 	source.reload()
+
+	go source.follow()
 
 	return source, nil
 }
@@ -151,54 +164,70 @@ func (s *Source) ServerCredentials() credentials.TransportCredentials {
 
 // ClientCredentials returns what a gRPC client needs to show its certificate and
 // to accept only a server that the authorities call serverName. An empty
-// serverName means the name in the address that is dialled.
+// serverName means the name or the IP address that is dialled.
 func (s *Source) ClientCredentials(serverName string) credentials.TransportCredentials {
-	return credentials.NewTLS(&tls.Config{
-		MinVersion: tls.VersionTLS13,
-		ServerName: serverName,
-		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-			return &s.current.Load().certificate, nil
-		},
-		// The standard verification reads a fixed pool, so it is done here, with
-		// the pool in use at the time of the handshake. VerifyConnection runs on
-		// every handshake and its error ends it.
-		InsecureSkipVerify: true, //nolint:gosec // G402: verified by VerifyConnection below.
-		VerifyConnection: func(state tls.ConnectionState) error {
-			return verifyServer(state, s.current.Load().authorities)
-		},
-	})
+	return &clientCredentials{source: s, serverName: serverName}
 }
 
-func verifyServer(state tls.ConnectionState, authorities *x509.CertPool) error {
-	if len(state.PeerCertificates) == 0 {
-		return errors.New("the server showed no certificate")
+// clientCredentials makes the credentials of each handshake from the certificates
+// in use at that moment: crypto/tls has a hook for the client's own certificate and
+// none for the authorities.
+type clientCredentials struct {
+	source     *Source
+	serverName string
+}
+
+// ClientHandshake implements credentials.TransportCredentials.
+func (c *clientCredentials) ClientHandshake(
+	ctx context.Context, authority string, connection net.Conn,
+) (net.Conn, credentials.AuthInfo, error) {
+	if c.serverName != "" {
+		authority = c.serverName
 	}
 
-	if state.ServerName == "" {
-		return errors.New("the server's name is not known, so its certificate cannot be checked")
-	}
+	return c.now().ClientHandshake(ctx, authority, connection)
+}
 
-	options := x509.VerifyOptions{
-		Roots:         authorities,
-		DNSName:       state.ServerName,
-		Intermediates: x509.NewCertPool(),
-		KeyUsages:     []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}
-	for _, intermediate := range state.PeerCertificates[1:] {
-		options.Intermediates.AddCert(intermediate)
-	}
+// ServerHandshake implements credentials.TransportCredentials. Client credentials
+// serve nobody.
+func (c *clientCredentials) ServerHandshake(net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	return nil, nil, errors.New("these are the credentials of a client")
+}
 
-	_, err := state.PeerCertificates[0].Verify(options)
-	if err != nil {
-		return fmt.Errorf("verify the server's certificate: %w", err)
-	}
+// Info implements credentials.TransportCredentials.
+func (c *clientCredentials) Info() credentials.ProtocolInfo { return c.now().Info() }
+
+// Clone implements credentials.TransportCredentials.
+func (c *clientCredentials) Clone() credentials.TransportCredentials {
+	clone := *c
+
+	return &clone
+}
+
+// OverrideServerName implements credentials.TransportCredentials.
+func (c *clientCredentials) OverrideServerName(serverName string) error {
+	c.serverName = serverName
 
 	return nil
 }
 
-// follow reads the files again after each event until the watcher is closed.
+func (c *clientCredentials) now() credentials.TransportCredentials {
+	current := c.source.current.Load()
+
+	return credentials.NewTLS(&tls.Config{
+		MinVersion:   tls.VersionTLS13,
+		ServerName:   c.serverName,
+		Certificates: []tls.Certificate{current.certificate},
+		RootCAs:      current.authorities,
+	})
+}
+
+// follow reads the files again after events, until the watcher is closed.
 func (s *Source) follow() {
 	defer close(s.stopped)
+
+	due := time.NewTimer(rereadAfter)
+	defer due.Stop()
 
 	for {
 		select {
@@ -207,15 +236,17 @@ func (s *Source) follow() {
 				return
 			}
 
-			s.reload()
+			due.Reset(settleAfter)
 		case err, open := <-s.watcher.Errors:
 			if !open {
 				return
 			}
 
 			s.logger.Error("watching certificate files failed", "error", err)
-			// Events may have been lost.
+			due.Reset(settleAfter) // Events may have been lost.
+		case <-due.C:
 			s.reload()
+			due.Reset(rereadAfter)
 		}
 	}
 }
@@ -223,18 +254,16 @@ func (s *Source) follow() {
 // reload takes what the files hold, if it is new and valid.
 func (s *Source) reload() {
 	before := s.current.Load()
-
 	next, err := read(s.files)
 
 	switch {
 	case err != nil:
 		s.refused.Add(1)
 		s.logger.Error("new certificate files are not usable, the certificate in use stays", "error", err)
-	case next.equal(before):
-		return
-	case !s.current.CompareAndSwap(before, next):
+	case next.digest == before.digest:
 		return
 	default:
+		s.current.Store(next)
 		s.reloads.Add(1)
 		s.logger.Info("certificates reloaded", "notAfter", next.certificate.Leaf.NotAfter)
 	}
@@ -249,38 +278,32 @@ func (f Files) paths() [3]string { return [3]string{f.Certificate, f.Key, f.Auth
 
 // read reads the three files and checks that they belong together.
 func read(files Files) (*material, error) {
-	var found material
+	var content [3][]byte
+
+	digest := sha256.New()
 
 	for position, path := range files.paths() {
-		content, err := os.ReadFile(path)
+		read, err := os.ReadFile(path)
 		if err != nil {
 			return nil, fmt.Errorf("read certificate file: %w", err)
 		}
 
-		found.content[position] = content
+		content[position] = read
+		each := sha256.Sum256(read)
+		digest.Write(each[:])
 	}
 
-	certificate, err := tls.X509KeyPair(found.content[0], found.content[1])
+	certificate, err := tls.X509KeyPair(content[0], content[1])
 	if err != nil {
 		return nil, fmt.Errorf("use certificate %q with key %q: %w", files.Certificate, files.Key, err)
 	}
 
-	found.certificate = certificate
+	found := &material{certificate: certificate, authorities: x509.NewCertPool()}
+	digest.Sum(found.digest[:0])
 
-	found.authorities = x509.NewCertPool()
-	if !found.authorities.AppendCertsFromPEM(found.content[2]) {
+	if !found.authorities.AppendCertsFromPEM(content[2]) {
 		return nil, fmt.Errorf("read authorities %q: no certificate in it", files.Authorities)
 	}
 
-	return &found, nil
-}
-
-func (m *material) equal(other *material) bool {
-	for position := range m.content {
-		if !bytes.Equal(m.content[position], other.content[position]) {
-			return false
-		}
-	}
-
-	return true
+	return found, nil
 }
