@@ -1,0 +1,140 @@
+# Countersign: `make run` starts the suite on this machine, `make test` proves it.
+# Needed: Go, Node.js with npm, Python 3 with venv, and make. Everything else is
+# fetched at the committed versions into the checkout and Go's own caches.
+
+SHELL := /usr/bin/env bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+
+# Every Go module but the one of the build tools.
+MODULES := $(patsubst %/,%,$(dir $(shell find . \( -name node_modules -o -path ./build -o -path ./tools \) -prune -o -name go.mod -print | sort)))
+# Those with hand-written packages, apart from the end-to-end tests.
+UNIT_MODULES := $(filter-out ./test ./proto/gen/go,$(MODULES))
+# The race detector needs a C compiler.
+RACE := $(if $(shell command -v cc),-race)
+# How long each fuzz target runs in `make fuzz`.
+FUZZTIME ?= 10s
+
+BUF_PATH := $(CURDIR)/tools/node_modules/.bin:$(PATH)
+PYTHON := $(CURDIR)/build/venv/bin/python
+LINTER := $(CURDIR)/build/bin/golangci-lint
+TIMED := tools/timed.sh
+
+.PHONY: help
+help: ## Print this list.
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: run
+run: toolchain build ## Build and start the suite on this machine; Ctrl-C ends it.
+	@exec build/bin/local
+
+.PHONY: build
+build: ## Build all programs into build/bin.
+	@mkdir -p build/bin
+	@echo "building the programs (the first time takes a minute or two)"
+	@go build -o build/bin/ ./services/sealer/cmd/sealer ./services/mcpedge/cmd/mcpedge ./deploy/local/cmd/local
+	@go build -C client -o $(CURDIR)/build/bin/ ./cmd/countersign
+	@go build -C services/handlers/examples -o $(CURDIR)/build/bin/ ./refunds ./everything
+
+.PHONY: test
+test: toolchain test-unit test-fips test-vectors test-end-to-end ## Set up what the tests need and run all of them.
+
+.PHONY: test-unit
+test-unit: ## Run every module's own tests, with the race detector.
+	@for module in $(UNIT_MODULES); do \
+	  $(TIMED) "unit tests of $$module" go test -C $$module $(RACE) -shuffle=on ./...; \
+	done
+
+.PHONY: test-fips
+test-fips: ## Run the sealer's tests with nothing but FIPS 140 cryptography.
+	@$(TIMED) "sealer with fips140=only" go test -exec 'env GODEBUG=fips140=only' ./services/sealer/...
+
+.PHONY: test-vectors
+test-vectors: build/venv/installed ## Open our tokens with the verifier that is not ours: Python.
+	@$(TIMED) "token vectors in Python" $(PYTHON) services/sealer/token/testdata/verify.py
+
+.PHONY: test-end-to-end
+test-end-to-end: build/venv/installed test/typescript/node_modules/installed ## Run the suite as processes, with the official clients.
+	@COUNTERSIGN_PYTHON=$(PYTHON) $(TIMED) "end to end" go test -C test -count=1 ./...
+
+.PHONY: fuzz
+fuzz: ## Run every fuzz target for FUZZTIME (10s) each.
+	@for module in $(UNIT_MODULES); do \
+	  $(TIMED) "fuzz targets of $$module" tools/fuzz.sh $$module $(FUZZTIME); \
+	done
+
+.PHONY: vectors
+vectors: ## Write the token vectors again, from the code.
+	@go test ./services/sealer/token -run Vectors -update
+
+.PHONY: lint
+lint: $(LINTER) ## Run all linters over all modules.
+	@for module in $(filter-out ./proto/gen/go,$(MODULES)); do \
+	  (cd $$module && $(CURDIR)/$(TIMED) "lint of $$module" $(LINTER) run --config $(CURDIR)/.golangci.yaml ./...); \
+	done
+
+.PHONY: format
+format: $(LINTER) tools/node_modules/installed ## Format the Go code and the contracts.
+	@for module in $(filter-out ./proto/gen/go,$(MODULES)); do \
+	  (cd $$module && $(LINTER) fmt --config $(CURDIR)/.golangci.yaml ./...); \
+	done
+	@PATH=$(BUF_PATH) buf format --write
+
+.PHONY: generate
+generate: tools/node_modules/installed ## Generate the Go code of the contracts.
+	@PATH=$(BUF_PATH) buf generate
+
+.PHONY: check
+check: check-contracts check-generated check-licences check-repository ## Check contracts, generated code, licences and the repository.
+
+.PHONY: check-contracts
+check-contracts: tools/node_modules/installed ## Lint the contracts and compare them with the earlier ones.
+	@PATH=$(BUF_PATH) $(TIMED) "buf lint" buf lint
+	@PATH=$(BUF_PATH) $(TIMED) "buf format" buf format --diff --exit-code
+	@PATH=$(BUF_PATH) $(TIMED) "buf breaking" tools/breaking.sh
+
+.PHONY: check-generated
+check-generated: tools/node_modules/installed ## Check that the generated code is what the contracts give.
+	@rm -rf build/generated
+	@PATH=$(BUF_PATH) $(TIMED) "generate code" buf generate --output build/generated
+	@$(TIMED) "generated code is fresh" diff -r build/generated/proto/gen/go/countersign proto/gen/go/countersign
+
+.PHONY: check-licences
+check-licences: build/venv/installed ## Check the licences of all dependencies.
+	@$(TIMED) "licences" python3 tools/licences.py $(PYTHON) $(MODULES)
+
+.PHONY: check-repository
+check-repository: ## Check that the files speak of the product alone.
+	@$(TIMED) "repository" python3 tools/repository.py
+
+.PHONY: toolchain
+toolchain: ## Check that this machine has Go, Node.js and Python.
+	@tools/toolchain.sh
+
+.PHONY: clean
+clean: ## Remove everything that was built.
+	@rm -rf build tools/node_modules test/typescript/node_modules
+
+.PHONY: linter
+linter: $(LINTER) ## Build golangci-lint.
+
+$(LINTER): tools/go.mod tools/go.sum
+	@echo "building golangci-lint (the first time takes a few minutes)"
+	@GOWORK=off go build -C tools -o $@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	@touch $@
+
+# Install scripts are not run: no package here needs one.
+%/node_modules/installed: %/package.json %/package-lock.json
+	@echo "installing the npm packages of $*"
+	@npm ci --prefix $* --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
+
+PYTHON_REQUIREMENTS := $(wildcard test/*/requirements.txt services/sealer/token/testdata/requirements.txt)
+build/venv/installed: $(PYTHON_REQUIREMENTS)
+	@echo "installing the Python packages of the tests"
+	@python3 -m venv --clear build/venv
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check $(addprefix --requirement ,$(PYTHON_REQUIREMENTS))
+	@touch $@
