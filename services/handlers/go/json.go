@@ -1,0 +1,149 @@
+package handler
+
+import (
+	"bytes"
+	stdjson "encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	jsonv1 "github.com/go-json-experiment/json/v1"
+)
+
+// exactNumbers keeps the digits of a number where the Go type leaves a choice:
+// in an any it becomes an encoding/json.Number instead of a float64.
+var exactNumbers = json.JoinUnmarshalers(
+	json.UnmarshalFromFunc(func(decoder *jsontext.Decoder, number *stdjson.Number) error {
+		if decoder.PeekKind() != '0' {
+			return &json.SemanticError{JSONKind: decoder.PeekKind(), GoType: reflect.TypeFor[stdjson.Number]()}
+		}
+		value, err := decoder.ReadValue()
+		if err != nil {
+			return err
+		}
+		*number = stdjson.Number(value)
+		return nil
+	}),
+	json.UnmarshalFromFunc(func(decoder *jsontext.Decoder, target *any) error {
+		if decoder.PeekKind() != '0' {
+			return errors.ErrUnsupported
+		}
+		value, err := decoder.ReadValue()
+		if err != nil {
+			return err
+		}
+		*target = stdjson.Number(value)
+		return nil
+	}),
+)
+
+// exactNumber writes an encoding/json.Number as the number it spells.
+var exactNumber = json.MarshalToFunc(func(encoder *jsontext.Encoder, number stdjson.Number) error {
+	return encoder.WriteValue(jsontext.Value(number))
+})
+
+// decodeOptions are the rules of encoding/json for tags and types, without its
+// leniency: names match exactly, a name occurs once, unknown members and invalid
+// UTF-8 are refused.
+var decodeOptions = json.JoinOptions(
+	jsonv1.DefaultOptionsV1(),
+	jsonv1.MergeWithLegacySemantics(false),
+	jsonv1.ReportErrorsWithLegacySemantics(false),
+	json.MatchCaseInsensitiveNames(false),
+	json.RejectUnknownMembers(true),
+	jsontext.AllowDuplicateNames(false),
+	jsontext.AllowInvalidUTF8(false),
+	json.WithUnmarshalers(exactNumbers),
+)
+
+// encodeOptions are the rules of encoding/json, except that a nil slice or map
+// is an empty one, as the inferred schema says, and that `<` stays `<`.
+var encodeOptions = json.JoinOptions(
+	jsonv1.DefaultOptionsV1(),
+	json.FormatNilSliceAsNull(false),
+	json.FormatNilMapAsNull(false),
+	jsontext.EscapeForHTML(false),
+	jsontext.EscapeForJS(false),
+	jsontext.AllowInvalidUTF8(false),
+	json.Deterministic(true),
+	json.WithMarshalers(exactNumber),
+)
+
+// decodeJSON decodes one JSON value into target, strictly. Its errors name the
+// place and the types and never quote a value: a model or a client reads them.
+func decodeJSON(data []byte, target any) error {
+	err := json.Unmarshal(data, target, decodeOptions)
+	if err == nil {
+		return nil
+	}
+	if semantic, ok := errors.AsType[*json.SemanticError](err); ok {
+		return describeSemanticError(semantic)
+	}
+	if syntactic, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+		return describeSyntacticError(syntactic)
+	}
+	return errors.New("the JSON cannot be read")
+}
+
+func describeSemanticError(err *json.SemanticError) error {
+	place := string(err.JSONPointer)
+	if place == "" {
+		place = "/"
+	}
+	if errors.Is(err.Err, json.ErrUnknownName) {
+		return fmt.Errorf("at %q: there is no such member", place)
+	}
+	if err.GoType == nil || err.JSONKind == 0 {
+		return fmt.Errorf("at %q: the value does not fit", place)
+	}
+	return fmt.Errorf("at %q: a %s does not fit into a %s", place, kindName(err.JSONKind), err.GoType)
+}
+
+func describeSyntacticError(err *jsontext.SyntacticError) error {
+	if errors.Is(err.Err, jsontext.ErrDuplicateName) {
+		return fmt.Errorf("at %q: the member occurs twice", string(err.JSONPointer))
+	}
+	return fmt.Errorf("malformed JSON at byte %d", err.ByteOffset)
+}
+
+// kindName is the JSON Schema name of a JSON kind.
+func kindName(kind jsontext.Kind) string {
+	switch kind {
+	case 'n':
+		return "null"
+	case 'f', 't':
+		return "boolean"
+	case '"':
+		return "string"
+	case '0':
+		return "number"
+	case '[':
+		return "array"
+	default:
+		return "object"
+	}
+}
+
+// encodeJSON encodes value as compact JSON, the same text for the same value.
+func encodeJSON(value any) ([]byte, error) {
+	return json.Marshal(value, encodeOptions)
+}
+
+// canonicalJSON is the text of a JSON value with sorted member names and without
+// white space, so that two spellings of one question have one key. Numbers keep
+// their spelling.
+func canonicalJSON(data []byte) ([]byte, error) {
+	value := jsontext.Value(bytes.Clone(data))
+	if err := value.Canonicalize(jsontext.CanonicalizeRawInts(false), jsontext.CanonicalizeRawFloats(false)); err != nil {
+		return nil, errors.New("malformed JSON")
+	}
+	return value, nil
+}
+
+// isJSONObject reports whether data is exactly one JSON object.
+func isJSONObject(data []byte) bool {
+	value := jsontext.Value(data)
+	return value.IsValid() && value.Kind() == '{'
+}
