@@ -12,6 +12,6 @@ if [ -z "$earlier" ] || ! git cat-file -e "$earlier:buf.yaml" 2>/dev/null; then
 fi
 rm -rf build/earlier-contracts
 mkdir -p build/earlier-contracts
-git archive "$earlier" buf.yaml proto | tar -x -C build/earlier-contracts
+git archive "$earlier" buf.yaml proto/countersign | tar -x -C build/earlier-contracts
 echo "comparing with $(git log -1 --format='%h %s' "$earlier")"
 buf breaking --against build/earlier-contracts
