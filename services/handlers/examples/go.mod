@@ -1,0 +1,26 @@
+module github.com/countersign-mcp/countersign/services/handlers/examples
+
+go 1.26.0
+
+require (
+	github.com/alecthomas/kong v1.17.0
+	github.com/countersign-mcp/countersign/services/handlers/go v0.0.0
+)
+
+require (
+	github.com/countersign-mcp/countersign/proto/gen/go v0.0.0 // indirect
+	github.com/go-json-experiment/json v1.27.2 // indirect
+	github.com/google/jsonschema-go v0.4.3 // indirect
+	github.com/yosida95/uritemplate/v3 v3.0.2 // indirect
+	golang.org/x/net v0.60.0 // indirect
+	golang.org/x/sys v0.48.0 // indirect
+	golang.org/x/text v0.42.0 // indirect
+	google.golang.org/genproto/googleapis/rpc v0.0.0-20260817212433-ac3dfec99bb1 // indirect
+	google.golang.org/grpc v1.85.0 // indirect
+	google.golang.org/protobuf v1.36.12 // indirect
+)
+
+replace (
+	github.com/countersign-mcp/countersign/proto/gen/go => ../../../proto/gen/go
+	github.com/countersign-mcp/countersign/services/handlers/go => ../go
+)
