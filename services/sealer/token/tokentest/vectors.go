@@ -1,0 +1,237 @@
+// Package tokentest reads the known-answer vectors of the token format, for the
+// tests of everything that makes or opens tokens.
+//
+// The files are JSON, so that an implementation in any language can be checked
+// against them: bytes are in hexadecimal, tokens are text as they travel, times
+// are milliseconds since the Unix epoch, and a reason is the name of a refusal
+// reason in seal.proto without its prefix.
+package tokentest
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// Hex is bytes that JSON holds in hexadecimal.
+type Hex []byte
+
+// MarshalText implements encoding.TextMarshaler.
+func (h Hex) MarshalText() ([]byte, error) { return []byte(hex.EncodeToString(h)), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (h *Hex) UnmarshalText(text []byte) error {
+	decoded, err := hex.DecodeString(string(text))
+	if err != nil {
+		return fmt.Errorf("decode hexadecimal: %w", err)
+	}
+
+	*h = decoded
+
+	return nil
+}
+
+// Key is what is derived from a root alone.
+type Key struct {
+	Name            string `json:"name"`
+	Root            Hex    `json:"root"`
+	PseudorandomKey Hex    `json:"pseudorandomKey"`
+	KeyID           Hex    `json:"keyId"`
+	SaltKey         Hex    `json:"saltKey"`
+}
+
+// Label is a key derived for one use within one token.
+type Label struct {
+	Label           string `json:"label"`
+	Suite           int    `json:"suite"`
+	PseudorandomKey Hex    `json:"pseudorandomKey"`
+	Header          Hex    `json:"header"`
+	Derived         Hex    `json:"derived"`
+}
+
+// Context is the deployment a token belongs to.
+type Context struct {
+	Audience    string `json:"audience"`
+	Tenant      string `json:"tenant"`
+	Environment string `json:"environment"`
+}
+
+// Principal is on whose behalf a request is made.
+type Principal struct {
+	Issuer  string `json:"issuer"`
+	Subject string `json:"subject"`
+}
+
+// Token is a good token with every value on the way to it. Which fields are empty
+// depends on the suite.
+type Token struct {
+	Name             string    `json:"name"`
+	Suite            int       `json:"suite"`
+	Root             Hex       `json:"root"`
+	Random           Hex       `json:"random"`
+	Context          Context   `json:"context"`
+	Principal        Principal `json:"principal"`
+	ParamsDigest     Hex       `json:"paramsDigest"`
+	ClaimsBeforeTags Hex       `json:"claimsBeforeTags"`
+	SaltInput        Hex       `json:"saltInput"`
+	Salt             Hex       `json:"salt"`
+	TokenID          Hex       `json:"tokenId"`
+	Header           Hex       `json:"header"`
+	PrincipalTagKey  Hex       `json:"principalTagKey"`
+	PrincipalTag     Hex       `json:"principalTag"`
+	ParamsTagKey     Hex       `json:"paramsTagKey"`
+	ParamsTag        Hex       `json:"paramsTag"`
+	Claims           Hex       `json:"claims"`
+	Commitment       Hex       `json:"commitment,omitempty"`
+	EncryptionKey    Hex       `json:"encryptionKey,omitempty"`
+	MACKey           Hex       `json:"macKey,omitempty"`
+	AssociatedData   Hex       `json:"associatedData"`
+	Nonce            Hex       `json:"nonce,omitempty"`
+	Token            string    `json:"token"`
+	Decoded          Claims    `json:"decoded"`
+}
+
+// Claims are a token's claims in words, without the tags.
+type Claims struct {
+	IssuedAt        int64             `json:"issuedAtMs"`
+	ExpiresAt       int64             `json:"expiresAtMs"`
+	Method          string            `json:"method"`
+	Target          string            `json:"target"`
+	ChainID         string            `json:"chainId"`
+	ChainStarted    int64             `json:"chainStartedMs"`
+	ChainExpires    int64             `json:"chainExpiresMs"`
+	Round           uint32            `json:"round"`
+	Attempts        uint32            `json:"attempts"`
+	Questions       map[string]Hex    `json:"questions"`
+	Answers         map[string]string `json:"answers"`
+	HandlerState    map[string]string `json:"handlerState"`
+	Handler         string            `json:"handler"`
+	CatalogRevision string            `json:"catalogRevision"`
+}
+
+// Opening is everything that decides whether a token opens.
+type Opening struct {
+	Suite        int       `json:"suite"`
+	Roots        []Hex     `json:"roots"`
+	RetiredRoots []Hex     `json:"retiredRoots,omitempty"`
+	Context      Context   `json:"context"`
+	Principal    Principal `json:"principal"`
+	ParamsDigest Hex       `json:"paramsDigest"`
+	Method       string    `json:"method"`
+	Target       string    `json:"target"`
+	MaxRound     uint32    `json:"maxRound"`
+	MaxLength    int       `json:"maxLength"`
+	Now          int64     `json:"nowMs"`
+}
+
+// Refused is a token that must not open, and why.
+type Refused struct {
+	Name    string  `json:"name"`
+	Opening Opening `json:"opening"`
+	Token   string  `json:"token"`
+	Reason  string  `json:"reason"`
+}
+
+// Alterations are all single-character changes and all truncations of one token.
+type Alterations struct {
+	Token   string  `json:"token"`
+	Opening Opening `json:"opening"`
+	// Changes has an entry for each position: the characters that may stand there
+	// instead, by the reason for which the altered token is refused.
+	Changes []map[string]string `json:"changes"`
+	// Truncations holds the lengths to which the token may be cut, by the reason
+	// for which the cut token is refused.
+	Truncations map[string][]int `json:"truncations"`
+}
+
+// Collision is one AES-GCM ciphertext that opens under the keys of two roots. The
+// token names root B and carries the commitment of root A.
+type Collision struct {
+	RootA          Hex     `json:"rootA"`
+	RootB          Hex     `json:"rootB"`
+	EncryptionKeyA Hex     `json:"encryptionKeyA"`
+	EncryptionKeyB Hex     `json:"encryptionKeyB"`
+	AssociatedData Hex     `json:"associatedData"`
+	Nonce          Hex     `json:"nonce"`
+	Ciphertext     Hex     `json:"ciphertext"`
+	Tag            Hex     `json:"tag"`
+	PlaintextA     Hex     `json:"plaintextA"`
+	PlaintextB     Hex     `json:"plaintextB"`
+	Token          string  `json:"token"`
+	Opening        Opening `json:"opening"`
+	Reason         string  `json:"reason"`
+}
+
+// Vectors are all vectors.
+type Vectors struct {
+	Keys        []Key
+	Labels      []Label
+	Tokens      []Token
+	Refused     []Refused
+	Alterations []Alterations
+	Collision   Collision
+}
+
+// files names the file of each part.
+func (v *Vectors) files() map[string]any {
+	return map[string]any{
+		"keys.json":        &v.Keys,
+		"labels.json":      &v.Labels,
+		"tokens.json":      &v.Tokens,
+		"refused.json":     &v.Refused,
+		"alterations.json": &v.Alterations,
+		"collision.json":   &v.Collision,
+	}
+}
+
+// Load reads the vectors in the directory and fails the test if one is missing.
+func Load(t testing.TB, directory string) *Vectors {
+	t.Helper()
+
+	var vectors Vectors
+
+	for name, part := range vectors.files() {
+		content, err := os.ReadFile(filepath.Join(directory, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		decoder := json.NewDecoder(bytes.NewReader(content))
+		decoder.DisallowUnknownFields()
+
+		err = decoder.Decode(part)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+	}
+
+	return &vectors
+}
+
+// Encode returns the content of each file.
+func (v *Vectors) Encode(t testing.TB) map[string][]byte {
+	t.Helper()
+
+	encoded := make(map[string][]byte)
+
+	for name, part := range v.files() {
+		var content bytes.Buffer
+
+		encoder := json.NewEncoder(&content)
+		encoder.SetEscapeHTML(false)
+		encoder.SetIndent("", " ")
+
+		err := encoder.Encode(part)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		encoded[name] = content.Bytes()
+	}
+
+	return encoded
+}
