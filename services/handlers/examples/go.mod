@@ -4,11 +4,12 @@ go 1.26.0
 
 require (
 	github.com/alecthomas/kong v1.17.0
+	github.com/countersign-mcp/countersign/proto/gen/go v0.0.0
 	github.com/countersign-mcp/countersign/services/handlers/go v0.0.0
+	go.uber.org/goleak v1.3.0
 )
 
 require (
-	github.com/countersign-mcp/countersign/proto/gen/go v0.0.0 // indirect
 	github.com/go-json-experiment/json v1.27.2 // indirect
 	github.com/google/jsonschema-go v0.4.3 // indirect
 	github.com/yosida95/uritemplate/v3 v3.0.2 // indirect

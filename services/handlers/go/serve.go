@@ -147,8 +147,8 @@ func isLocal(address net.Addr) bool {
 	return !isTCP || tcp.IP.IsLoopback()
 }
 
-// stopGracefully lets running attempts finish for the grace period and then cancels
-// their contexts. It waits for their functions to return in any case.
+// stopGracefully lets running attempts finish for the grace period, then cancels
+// their contexts and waits no longer.
 func stopGracefully(grpcServer *grpc.Server, gracePeriod time.Duration) {
 	if gracePeriod == 0 {
 		gracePeriod = defaultGracePeriod
