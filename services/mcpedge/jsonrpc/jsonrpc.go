@@ -34,8 +34,8 @@ const (
 	CodeUnsupportedProtocolVersion = -32022
 )
 
-// MaxIDBytes is how long the text of an id may be.
-const MaxIDBytes = 256
+// MaxTokenBytes is how long the text of an id or a progress token may be.
+const MaxTokenBytes = 256
 
 // Errors that say why a body is not a message.
 var (
@@ -79,7 +79,7 @@ func Decode(body []byte, maxDepth int) (Message, error) {
 		case "jsonrpc":
 			version = value
 		case "id":
-			if !validID(value) {
+			if !ValidToken(value) {
 				invalid = fmt.Errorf("%w: the id is not a string or integer", ErrInvalid)
 				return nil
 			}
@@ -113,10 +113,10 @@ func Decode(body []byte, maxDepth int) (Message, error) {
 	return message, err
 }
 
-// validID says whether a value may be an id: a string or an integer of at most
-// MaxIDBytes.
-func validID(value []byte) bool {
-	if len(value) > MaxIDBytes {
+// ValidToken says whether a value may be an id or a progress token: a string or an
+// integer of at most MaxTokenBytes.
+func ValidToken(value []byte) bool {
+	if len(value) > MaxTokenBytes {
 		return false
 	}
 	switch jsontext.Value(value).Kind() {

@@ -55,7 +55,7 @@ func TestAmbiguousOrForeignBodiesAreRefused(t *testing.T) {
 		"null id":                  {`{"jsonrpc":"2.0","id":null,"method":"a"}`, ErrInvalid, ""},
 		"fractional id":            {`{"jsonrpc":"2.0","id":1.5,"method":"a"}`, ErrInvalid, ""},
 		"object id":                {`{"jsonrpc":"2.0","id":{},"method":"a"}`, ErrInvalid, ""},
-		"long id":                  {`{"jsonrpc":"2.0","id":"` + strings.Repeat("x", MaxIDBytes) + `","method":"a"}`, ErrInvalid, ""},
+		"long id":                  {`{"jsonrpc":"2.0","id":"` + strings.Repeat("x", MaxTokenBytes) + `","method":"a"}`, ErrInvalid, ""},
 		"other version":            {`{"jsonrpc":"1.0","id":1,"method":"a"}`, ErrInvalid, "1"},
 		"no version":               {`{"id":1,"method":"a"}`, ErrInvalid, "1"},
 		"version in another case":  {`{"JSONRPC":"2.0","id":1,"method":"a"}`, ErrInvalid, "1"},

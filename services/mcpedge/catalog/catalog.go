@@ -1,0 +1,349 @@
+// Package catalog is what all handler services offer together.
+//
+// Each handler service describes itself; the edge needs one list of tools, one of
+// prompts and so on, and for each name the handler that serves it. A Snapshot is
+// that: immutable, made anew when a handler's catalog changes and swapped in
+// atomically, so that a request reads one pointer and takes no lock. Everything
+// that does not depend on a request is done when the snapshot is made: schemas
+// are compiled, entries are written as JSON, lists are sorted.
+//
+// A name belongs to one handler. Where two offer the same, the one that stands
+// first in the configuration keeps it, the other's entry is left out, and the
+// Problem that says so names both. A tool whose schema does not compile is left
+// out in the same way: one bad entry does not take its neighbours away.
+//
+// The limit: names never depend on how many handlers there are, so a collision is
+// not repaired by renaming. What is lost while a handler cannot be reached is
+// nothing that it described before: its entries stay, and calls of them fail.
+package catalog
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/yosida95/uritemplate/v3"
+
+	handlerv1 "github.com/countersign-mcp/countersign/proto/gen/go/countersign/handler/v1"
+	"github.com/countersign-mcp/countersign/services/mcpedge/render"
+	"github.com/countersign-mcp/countersign/services/mcpedge/schema"
+)
+
+// Handler is a handler service.
+type Handler struct {
+	// Name is its name in the edge's configuration.
+	Name string
+	// Client calls it.
+	Client handlerv1.HandlerServiceClient
+}
+
+// Entry is what every kind of entry has.
+type Entry struct {
+	// Name is the tool's or prompt's name, the resource's URI, or the URI template.
+	Name string
+	// Handler serves it.
+	Handler *Handler
+	// Revision is the revision of the handler's catalog it stands in.
+	Revision string
+	// JSON is the entry as an element of its list, exact text.
+	JSON []byte
+}
+
+// Tool is a tool that can be called.
+type Tool struct {
+	Entry
+
+	// Input checks arguments.
+	Input *schema.Schema
+	// AsksMustBeShown: answers count only for questions that were shown.
+	AsksMustBeShown bool
+}
+
+// Prompt is a prompt that can be rendered.
+type Prompt struct {
+	Entry
+
+	// Arguments are what it takes.
+	Arguments []*handlerv1.PromptArgument
+}
+
+// Resource is a resource, or a family of them.
+type Resource struct {
+	Entry
+
+	// Cache is how long a client may keep the contents.
+	Cache *handlerv1.CacheHint
+	// template matches URIs; nil for a single resource.
+	template *uritemplate.Template
+}
+
+// Template is the URI template of a family; empty for a single resource.
+func (r *Resource) Template() string {
+	if r.template == nil {
+		return ""
+	}
+	return r.Name
+}
+
+// Snapshot is what all handlers offer at one moment.
+type Snapshot struct {
+	tools     map[string]*Tool
+	prompts   map[string]*Prompt
+	resources map[string]*Resource
+	templates []*Resource
+
+	// Lists holds the lists of all entries as JSON, sorted by name.
+	Lists Lists
+	// Instructions are the handlers' instructions, one paragraph each.
+	Instructions string
+	// Problems are the entries that were left out, and why.
+	Problems []Problem
+}
+
+// Lists are the entries of each kind as JSON, sorted by name.
+type Lists struct {
+	Tools, Prompts, Resources, ResourceTemplates List
+}
+
+// List is the entries of one kind.
+type List struct {
+	// Elements are the entries, each the exact text of a JSON object.
+	Elements [][]byte
+	// Cache is how long a client may keep the list: the strictest hint of all
+	// handlers that have entries in it.
+	Cache *handlerv1.CacheHint
+}
+
+// Problem is an entry that was left out.
+type Problem struct {
+	// Handler is the name of the handler that offers it.
+	Handler string
+	// Kind is `tool`, `prompt`, `resource` or `resource template`.
+	Kind string
+	// Name is the entry's name.
+	Name string
+	// Text says what is wrong.
+	Text string
+}
+
+// String is a sentence for the operator.
+func (p Problem) String() string {
+	return fmt.Sprintf("the %s %q of handler %q is left out: %s", p.Kind, p.Name, p.Handler, p.Text)
+}
+
+// Description is a handler with the catalog it described.
+type Description struct {
+	Handler *Handler
+	Catalog *handlerv1.Catalog
+}
+
+// NewSnapshot makes a snapshot of descriptions, in the order of the
+// configuration.
+func NewSnapshot(descriptions []Description) *Snapshot {
+	s := &Snapshot{tools: map[string]*Tool{}, prompts: map[string]*Prompt{}, resources: map[string]*Resource{}}
+	templates := map[string]*Resource{}
+	var instructions []string
+	for _, d := range descriptions {
+		b := builder{snapshot: s, description: d, templates: templates}
+		for _, tool := range d.Catalog.GetTools() {
+			b.addTool(tool)
+		}
+		for _, prompt := range d.Catalog.GetPrompts() {
+			b.addPrompt(prompt)
+		}
+		for _, resource := range d.Catalog.GetResources() {
+			b.addResource(resource)
+		}
+		for _, template := range d.Catalog.GetResourceTemplates() {
+			b.addTemplate(template)
+		}
+		if text := d.Catalog.GetInstructions(); text != "" {
+			instructions = append(instructions, text)
+		}
+	}
+	s.Instructions = strings.Join(instructions, "\n\n")
+	s.templates = sorted(templates, func(r *Resource) string { return r.Name })
+	s.Lists = Lists{
+		Tools:             list(descriptions, sorted(s.tools, func(t *Tool) string { return t.Name }), func(t *Tool) *Entry { return &t.Entry }),
+		Prompts:           list(descriptions, sorted(s.prompts, func(p *Prompt) string { return p.Name }), func(p *Prompt) *Entry { return &p.Entry }),
+		Resources:         list(descriptions, sorted(s.resources, func(r *Resource) string { return r.Name }), func(r *Resource) *Entry { return &r.Entry }),
+		ResourceTemplates: list(descriptions, s.templates, func(r *Resource) *Entry { return &r.Entry }),
+	}
+	return s
+}
+
+// Tool returns the tool of a name, or nil.
+func (s *Snapshot) Tool(name string) *Tool { return s.tools[name] }
+
+// Prompt returns the prompt of a name, or nil.
+func (s *Snapshot) Prompt(name string) *Prompt { return s.prompts[name] }
+
+// Resource returns the resource of a URI: the one listed, or else the first
+// family, by name of template, that the URI matches. It returns nil if there is
+// none.
+func (s *Snapshot) Resource(uri string) *Resource {
+	if resource := s.resources[uri]; resource != nil {
+		return resource
+	}
+	for _, family := range s.templates {
+		if family.template.Match(uri) != nil {
+			return family
+		}
+	}
+	return nil
+}
+
+// Template returns the family of a URI template, or nil.
+func (s *Snapshot) Template(uriTemplate string) *Resource {
+	for _, family := range s.templates {
+		if family.Name == uriTemplate {
+			return family
+		}
+	}
+	return nil
+}
+
+// sorted returns the values of m sorted by name.
+func sorted[T any](m map[string]T, name func(T) string) []T {
+	values := make([]T, 0, len(m))
+	for _, value := range m {
+		values = append(values, value)
+	}
+	slices.SortFunc(values, func(a, b T) int { return strings.Compare(name(a), name(b)) })
+	return values
+}
+
+// list writes a list, with the strictest hint of the handlers that are in it.
+func list[T any](descriptions []Description, values []T, entry func(T) *Entry) List {
+	l := List{Elements: make([][]byte, len(values))}
+	involved := map[*Handler]bool{}
+	for i, value := range values {
+		l.Elements[i] = entry(value).JSON
+		involved[entry(value).Handler] = true
+	}
+	for _, d := range descriptions {
+		if involved[d.Handler] {
+			l.Cache = strictest(l.Cache, d.Catalog.GetCache())
+		}
+	}
+	return l
+}
+
+// strictest returns the hint that both hints allow; a is nil for no hint yet.
+func strictest(a, b *handlerv1.CacheHint) *handlerv1.CacheHint {
+	if b == nil {
+		b = &handlerv1.CacheHint{}
+	}
+	if a == nil {
+		return b
+	}
+	hint := &handlerv1.CacheHint{TtlMs: min(a.GetTtlMs(), b.GetTtlMs()), Scope: handlerv1.CacheScope_CACHE_SCOPE_PRIVATE}
+	if a.GetScope() == handlerv1.CacheScope_CACHE_SCOPE_PUBLIC && b.GetScope() == handlerv1.CacheScope_CACHE_SCOPE_PUBLIC {
+		hint.Scope = handlerv1.CacheScope_CACHE_SCOPE_PUBLIC
+	}
+	return hint
+}
+
+// builder adds one handler's entries to a snapshot.
+type builder struct {
+	snapshot    *Snapshot
+	description Description
+	templates   map[string]*Resource
+}
+
+func (b builder) addTool(tool *handlerv1.Tool) {
+	input, err := compileInput(tool.GetInputSchema())
+	if err == nil && len(tool.GetOutputSchema()) > 0 {
+		_, err = schema.Compile(tool.GetOutputSchema())
+	}
+	if err == nil && !validToolName(tool.GetName()) {
+		err = errToolName
+	}
+	text, renderErr := render.Tool(tool)
+	if err == nil {
+		err = renderErr
+	}
+	if b.accept("tool", tool.GetName(), handlerOf(b.snapshot.tools[tool.GetName()]), err) {
+		b.snapshot.tools[tool.GetName()] = &Tool{
+			Entry: b.entry(tool.GetName(), text),
+			Input: input,
+			// MCP's default for destructiveHint is true; only what the author said counts.
+			AsksMustBeShown: tool.GetAsksMustBeShown() || tool.GetAnnotations().GetDestructiveHint(),
+		}
+	}
+}
+
+func (b builder) addPrompt(prompt *handlerv1.Prompt) {
+	text, err := render.Prompt(prompt)
+	if err == nil && prompt.GetName() == "" {
+		err = errNoName
+	}
+	if b.accept("prompt", prompt.GetName(), handlerOf(b.snapshot.prompts[prompt.GetName()]), err) {
+		b.snapshot.prompts[prompt.GetName()] = &Prompt{Entry: b.entry(prompt.GetName(), text), Arguments: prompt.GetArguments()}
+	}
+}
+
+func (b builder) addResource(resource *handlerv1.Resource) {
+	text, err := render.Resource(resource)
+	if err == nil && (resource.GetUri() == "" || resource.GetName() == "") {
+		err = errNoName
+	}
+	if b.accept("resource", resource.GetUri(), handlerOf(b.snapshot.resources[resource.GetUri()]), err) {
+		b.snapshot.resources[resource.GetUri()] = &Resource{Entry: b.entry(resource.GetUri(), text), Cache: b.description.Catalog.GetCache()}
+	}
+}
+
+func (b builder) addTemplate(template *handlerv1.ResourceTemplate) {
+	text, err := render.ResourceTemplate(template)
+	parsed, parseErr := uritemplate.New(template.GetUriTemplate())
+	switch {
+	case err != nil:
+	case template.GetUriTemplate() == "" || template.GetName() == "":
+		err = errNoName
+	case parseErr != nil:
+		err = fmt.Errorf("read the URI template: %w", parseErr)
+	}
+	if b.accept("resource template", template.GetUriTemplate(), handlerOf(b.templates[template.GetUriTemplate()]), err) {
+		b.templates[template.GetUriTemplate()] = &Resource{
+			Entry:    b.entry(template.GetUriTemplate(), text),
+			Cache:    b.description.Catalog.GetCache(),
+			template: parsed,
+		}
+	}
+}
+
+func (b builder) entry(name string, text []byte) Entry {
+	return Entry{Name: name, Handler: b.description.Handler, Revision: b.description.Catalog.GetRevision(), JSON: text}
+}
+
+// held is an entry of any kind.
+type held interface {
+	comparable
+	handler() *Handler
+}
+
+func (e *Entry) handler() *Handler { return e.Handler }
+
+// handlerOf returns the handler of an entry, or nil where there is no entry.
+func handlerOf[T held](entry T) *Handler {
+	var none T
+	if entry == none {
+		return nil
+	}
+	return entry.handler()
+}
+
+// accept says whether an entry can be taken in; where it cannot, it records why.
+func (b builder) accept(kind, name string, holder *Handler, err error) bool {
+	switch {
+	case err != nil:
+	case holder == nil:
+		return true
+	case holder == b.description.Handler:
+		err = errTwice
+	default:
+		err = fmt.Errorf("handler %q offers one of the same name and stands first", holder.Name)
+	}
+	b.snapshot.Problems = append(b.snapshot.Problems, Problem{Handler: b.description.Handler.Name, Kind: kind, Name: name, Text: err.Error()})
+	return false
+}

@@ -1,0 +1,214 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	handlerv1 "github.com/countersign-mcp/countersign/proto/gen/go/countersign/handler/v1"
+)
+
+const (
+	describeTimeout = 10 * time.Second
+	// Between two tries to reach a handler the follower waits from minBackoff,
+	// doubling, up to maxBackoff, each time with jitter.
+	minBackoff = 100 * time.Millisecond
+	maxBackoff = 5 * time.Second
+	// pollInterval is how often a handler without Watch is asked again.
+	pollInterval = 30 * time.Second
+)
+
+// Observer is told of what changes.
+type Observer interface {
+	// HandlerUp says whether a handler answers.
+	HandlerUp(handler string, up bool)
+	// Catalog says how many entries there are of each kind, and how many were left
+	// out.
+	Catalog(entries map[string]int, problems int)
+}
+
+// Catalog follows handler services and holds the latest snapshot of what they
+// offer.
+type Catalog struct {
+	handlers []*Handler
+	logger   *slog.Logger
+	observer Observer
+	snapshot atomic.Pointer[Snapshot]
+
+	mu sync.Mutex
+	// described and unreachable are by position in handlers: the latest catalog,
+	// nil before the first, and why the handler does not answer, nil while it does.
+	described   []*handlerv1.Catalog
+	unreachable []error
+	reported    map[Problem]bool
+}
+
+// New returns a catalog of handlers, in the order of the configuration. It is
+// empty until Follow has reached one.
+func New(handlers []*Handler, logger *slog.Logger, observer Observer) *Catalog {
+	c := &Catalog{
+		handlers:    handlers,
+		logger:      logger,
+		observer:    observer,
+		described:   make([]*handlerv1.Catalog, len(handlers)),
+		unreachable: make([]error, len(handlers)),
+	}
+	for i, handler := range handlers {
+		c.unreachable[i] = errors.New("it has not answered yet")
+		observer.HandlerUp(handler.Name, false)
+	}
+	return c
+}
+
+// Snapshot returns the latest snapshot, or nil while no handler has described
+// itself.
+func (c *Catalog) Snapshot() *Snapshot { return c.snapshot.Load() }
+
+// Reachable returns nil if the handler of a name answers, or why it does not.
+func (c *Catalog) Reachable(name string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, handler := range c.handlers {
+		if handler.Name == name {
+			return c.unreachable[i]
+		}
+	}
+	return fmt.Errorf("there is no handler %q", name)
+}
+
+// Follow keeps the snapshot up to date until ctx ends.
+func (c *Catalog) Follow(ctx context.Context) {
+	var group sync.WaitGroup
+	for i := range c.handlers {
+		group.Go(func() { c.follow(ctx, i) })
+	}
+	group.Wait()
+}
+
+// follow keeps one handler's catalog up to date until ctx ends.
+func (c *Catalog) follow(ctx context.Context, i int) {
+	backoff := minBackoff
+	for ctx.Err() == nil {
+		err := c.describe(ctx, i)
+		if err == nil {
+			backoff = minBackoff
+			err = c.watch(ctx, i)
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		pause := time.Duration(rand.Int64N(int64(backoff))) + backoff/2 //nolint:gosec // jitter is no secret
+		if status.Code(err) == codes.Unimplemented {
+			pause = pollInterval
+		} else {
+			c.lost(i, err)
+			backoff = min(2*backoff, maxBackoff)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+	}
+}
+
+// describe asks a handler for its catalog.
+func (c *Catalog) describe(ctx context.Context, i int) error {
+	ctx, cancel := context.WithTimeout(ctx, describeTimeout)
+	defer cancel()
+	response, err := c.handlers[i].Client.Describe(ctx, &handlerv1.DescribeRequest{})
+	if err != nil {
+		if status.Code(err) == codes.Unimplemented {
+			return errors.New("the service does not implement Describe")
+		}
+		return fmt.Errorf("describe: %w", err)
+	}
+	c.found(i, response.GetCatalog())
+	return nil
+}
+
+// watch describes a handler again whenever it says that its catalog changed, until
+// the stream ends.
+func (c *Catalog) watch(ctx context.Context, i int) error {
+	stream, err := c.handlers[i].Client.Watch(ctx, &handlerv1.WatchRequest{})
+	if err != nil {
+		return err
+	}
+	for {
+		change, err := stream.Recv()
+		if err != nil {
+			return err
+		}
+		if change.GetCatalogChanged() != nil && change.GetCatalogChanged().GetRevision() != c.revision(i) {
+			if err := c.describe(ctx, i); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (c *Catalog) revision(i int) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.described[i].GetRevision()
+}
+
+// found takes in a handler's catalog.
+func (c *Catalog) found(i int, described *handlerv1.Catalog) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.unreachable[i] != nil {
+		c.logger.Info("handler answers", "handler", c.handlers[i].Name, "revision", described.GetRevision())
+	}
+	c.unreachable[i] = nil
+	c.observer.HandlerUp(c.handlers[i].Name, true)
+	if c.described[i] != nil && c.described[i].GetRevision() == described.GetRevision() {
+		return
+	}
+	c.described[i] = described
+	c.renew()
+}
+
+// lost records that a handler does not answer. Its entries stay.
+func (c *Catalog) lost(i int, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.unreachable[i] == nil {
+		c.logger.Warn("handler does not answer", "handler", c.handlers[i].Name, "error", err)
+	}
+	c.unreachable[i] = err
+	c.observer.HandlerUp(c.handlers[i].Name, false)
+}
+
+// renew makes a new snapshot. The caller holds mu.
+func (c *Catalog) renew() {
+	var descriptions []Description
+	for i, described := range c.described {
+		if described != nil {
+			descriptions = append(descriptions, Description{Handler: c.handlers[i], Catalog: described})
+		}
+	}
+	snapshot := NewSnapshot(descriptions)
+	problems := map[Problem]bool{}
+	for _, problem := range snapshot.Problems {
+		problems[problem] = true
+		if !c.reported[problem] {
+			c.logger.Error("catalog entry left out", "handler", problem.Handler, "kind", problem.Kind, "name", problem.Name, "problem", problem.Text)
+		}
+	}
+	c.reported = problems
+	c.observer.Catalog(map[string]int{
+		"tool":              len(snapshot.Lists.Tools.Elements),
+		"prompt":            len(snapshot.Lists.Prompts.Elements),
+		"resource":          len(snapshot.Lists.Resources.Elements),
+		"resource_template": len(snapshot.Lists.ResourceTemplates.Elements),
+	}, len(problems))
+	c.snapshot.Store(snapshot)
+}

@@ -1,0 +1,195 @@
+// Package modern serves the stateless revisions of MCP, 2026-07-28 and later.
+//
+// Every request stands alone: its `_meta` says which revision it speaks and what
+// the client can do, and nothing is remembered from one request to the next. A
+// question of a handler ends the request: the reply says `input_required` and
+// carries the questions and a sealed request state; the client sends the same
+// request again with the answers, and the handler runs again from the start. What
+// must survive until then travels in the request state, see exchange.go.
+//
+// Serve is told nothing of transports: a request comes decoded, with its HTTP
+// headers where there are any, and notifications leave through a Sink.
+//
+// The limit: a chain of rounds ends when it is too old or has had too many rounds,
+// both by configuration. What is lost then are the user's answers.
+package modern
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/countersign-mcp/countersign/services/mcpedge/catalog"
+	"github.com/countersign-mcp/countersign/services/mcpedge/failure"
+	"github.com/countersign-mcp/countersign/services/mcpedge/identity"
+	"github.com/countersign-mcp/countersign/services/mcpedge/jsonrpc"
+	"github.com/countersign-mcp/countersign/services/mcpedge/render"
+	"github.com/countersign-mcp/countersign/services/mcpedge/state"
+	"github.com/countersign-mcp/countersign/services/mcpedge/telemetry"
+)
+
+// Revision is the protocol version that this package serves.
+const Revision = "2026-07-28"
+
+// Sink takes the notifications that belong to one request.
+type Sink interface {
+	// Notify sends a notification; params is the exact text of an object.
+	Notify(method string, params []byte) error
+}
+
+// Request is a request of a client.
+type Request struct {
+	// Message is the decoded message.
+	Message jsonrpc.Message
+	// Header holds the HTTP headers; nil where the transport has none.
+	Header http.Header
+	// Principal is on whose behalf the request is made.
+	Principal identity.Principal
+}
+
+// Options are what a Server needs.
+type Options struct {
+	Catalog  *catalog.Catalog
+	Sealer   *state.Sealer
+	Renderer *render.Renderer
+	Metrics  *telemetry.Metrics
+	Logger   *slog.Logger
+	// Now is the clock.
+	Now func() time.Time
+	// RequestTimeout bounds one request.
+	RequestTimeout time.Duration
+	// ChainLifetime bounds a chain, from its first request on.
+	ChainLifetime time.Duration
+}
+
+// Server serves requests. It is safe for concurrent use.
+type Server struct {
+	Options
+}
+
+// NewServer returns a Server.
+func NewServer(options Options) *Server { return &Server{Options: options} }
+
+// method serves one method of the protocol.
+type method func(s *Server, ctx context.Context, c *call, sink Sink) ([]byte, error)
+
+// methods are the methods of the protocol that are served.
+var methods = map[string]method{
+	"server/discover":          (*Server).discover,
+	"tools/list":               (*Server).listTools,
+	"tools/call":               (*Server).callTool,
+	"prompts/list":             (*Server).listPrompts,
+	"prompts/get":              (*Server).getPrompt,
+	"resources/list":           (*Server).listResources,
+	"resources/templates/list": (*Server).listResourceTemplates,
+	"resources/read":           (*Server).readResource,
+	"completion/complete":      (*Server).complete,
+}
+
+// Serve serves a request and returns the exact text of its result, an object. It
+// fails with a *failure.Error.
+func (s *Server) Serve(ctx context.Context, request Request, sink Sink) ([]byte, error) {
+	began := s.Now()
+	defer s.Metrics.Started()()
+	name := telemetry.OtherMethod
+	if _, served := methods[request.Message.Method]; served {
+		name = request.Message.Method
+	}
+	result, outcome, err := s.serve(ctx, request, sink)
+	took := s.Now().Sub(began)
+	switch {
+	case err != nil:
+		s.failed(ctx, name, failure.Of(err), took)
+		return nil, err
+	case outcome == inputRequired:
+		s.Metrics.InputRequired(name, took)
+	default:
+		s.Metrics.Completed(name, took)
+	}
+	return result, nil
+}
+
+// outcome is how a request was served.
+type outcome int
+
+const (
+	complete outcome = iota
+	inputRequired
+)
+
+func (s *Server) serve(ctx context.Context, request Request, sink Sink) ([]byte, outcome, error) {
+	c, err := newCall(request)
+	if err != nil {
+		return nil, 0, err
+	}
+	serve, served := methods[request.Message.Method]
+	if !served {
+		return nil, 0, failure.New(failure.UnknownMethod, nil)
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.RequestTimeout)
+	defer cancel()
+	result, err := serve(s, ctx, c, sink)
+	return result, c.outcome, err
+}
+
+// failed counts and logs a request that was not served. What the client reads may
+// quote what it sent, so the log has the reason and the cause alone.
+func (s *Server) failed(ctx context.Context, name string, e *failure.Error, took time.Duration) {
+	s.Metrics.Failed(name, string(e.Reason), took)
+	level := slog.LevelInfo
+	switch e.Reason {
+	case failure.RequestStateRefused:
+		s.Metrics.StateRefused(e.Detail)
+	case failure.SealerUnavailable, failure.SealerFailed, failure.HandlerUnavailable, failure.HandlerTimeout,
+		failure.HandlerTooLarge, failure.HandlerMalformed, failure.HandlerFailed, failure.Internal:
+		level = slog.LevelWarn
+	}
+	s.Logger.LogAttrs(ctx, level, "request not served",
+		slog.String("method", name), slog.String("reason", string(e.Reason)), slog.String("detail", e.Detail), slog.Any("cause", e.Cause))
+}
+
+// snapshot returns the catalog, or a failure while there is none.
+func (s *Server) snapshot() (*catalog.Snapshot, error) {
+	if snapshot := s.Catalog.Snapshot(); snapshot != nil {
+		return snapshot, nil
+	}
+	return nil, failure.New(failure.HandlerUnavailable, nil)
+}
+
+func (s *Server) discover(context.Context, *call, Sink) ([]byte, error) {
+	discovery := render.Discovery{Revisions: []string{Revision}, Tools: true, Prompts: true, Resources: true, Completions: true}
+	if snapshot := s.Catalog.Snapshot(); snapshot != nil {
+		discovery.Instructions = snapshot.Instructions
+	}
+	return s.Renderer.Discover(discovery)
+}
+
+func (s *Server) listTools(_ context.Context, c *call, _ Sink) ([]byte, error) {
+	return s.list(c, "tools", func(lists *catalog.Lists) *catalog.List { return &lists.Tools })
+}
+
+func (s *Server) listPrompts(_ context.Context, c *call, _ Sink) ([]byte, error) {
+	return s.list(c, "prompts", func(lists *catalog.Lists) *catalog.List { return &lists.Prompts })
+}
+
+func (s *Server) listResources(_ context.Context, c *call, _ Sink) ([]byte, error) {
+	return s.list(c, "resources", func(lists *catalog.Lists) *catalog.List { return &lists.Resources })
+}
+
+func (s *Server) listResourceTemplates(_ context.Context, c *call, _ Sink) ([]byte, error) {
+	return s.list(c, "resourceTemplates", func(lists *catalog.Lists) *catalog.List { return &lists.ResourceTemplates })
+}
+
+func (s *Server) list(c *call, member string, pick func(*catalog.Lists) *catalog.List) ([]byte, error) {
+	// A list is one page, so no cursor was ever given out.
+	if c.hasCursor {
+		return nil, failure.Newf(failure.InvalidParams, "invalid cursor")
+	}
+	snapshot, err := s.snapshot()
+	if err != nil {
+		return nil, err
+	}
+	list := pick(&snapshot.Lists)
+	return s.Renderer.List(member, list.Elements, list.Cache)
+}

@@ -1,0 +1,284 @@
+// Package http is MCP's Streamable HTTP transport: one endpoint that takes a POST
+// for each message.
+//
+// What can be refused without reading the body is refused first: the wrong method,
+// a foreign Host or Origin (a page in the user's browser must not reach a server on
+// the user's machine by DNS rebinding), a media type, a caller without a name. Then
+// the body is read up to a limit, decoded strictly, and served.
+//
+// A reply is a JSON object. It becomes a stream of server-sent events when the
+// handler reports progress or logs before it has finished: the first notification
+// opens the stream, the reply ends it. Closing the connection cancels the request,
+// and with it the handler's gRPC stream.
+//
+// The limit: streams cannot be resumed; the revision has no such thing. What is
+// lost with a broken connection is the reply, and the client asks again.
+package http
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/countersign-mcp/countersign/services/mcpedge/failure"
+	"github.com/countersign-mcp/countersign/services/mcpedge/identity"
+	"github.com/countersign-mcp/countersign/services/mcpedge/jsonrpc"
+	"github.com/countersign-mcp/countersign/services/mcpedge/modern"
+)
+
+// AnyHost in AllowedHosts allows every Host: for a server whose proxy in front has
+// checked it.
+const AnyHost = "*"
+
+// Options are what a Handler needs.
+type Options struct {
+	// Server serves requests.
+	Server *modern.Server
+	// Principals establishes on whose behalf a request is made.
+	Principals identity.Source
+	// Logger logs what is refused here.
+	Logger *slog.Logger
+	// Refused counts what is refused before it reaches the server.
+	Refused func(reason failure.Reason)
+	// MaxBodyBytes bounds a body, MaxDepth its nesting.
+	MaxBodyBytes int64
+	MaxDepth     int
+	// AllowedHosts are the host names, without port, that a Host header may have,
+	// or AnyHost.
+	AllowedHosts []string
+	// AllowedOrigins are the origins (scheme, host and port) that an Origin header
+	// may have beside those on an allowed host.
+	AllowedOrigins []string
+}
+
+// Handler is the endpoint.
+type Handler struct {
+	Options
+}
+
+// NewHandler returns a Handler.
+func NewHandler(options Options) *Handler { return &Handler{Options: options} }
+
+// ServeHTTP serves one message.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	reply := &reply{w: w}
+	principal, body, err := h.receive(w, r)
+	if err != nil {
+		h.refuse(r, reply, nil, err)
+		return
+	}
+	message, err := jsonrpc.Decode(body, h.MaxDepth)
+	if err != nil {
+		h.refuse(r, reply, message.ID, decodeFailure(err))
+		return
+	}
+	if message.IsNotification() {
+		// The revision defines none from client to server on this transport; one that
+		// comes is accepted and has no effect.
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	result, err := h.Server.Serve(r.Context(), modern.Request{Message: message, Header: r.Header, Principal: principal}, reply)
+	if err != nil {
+		reply.fail(message.ID, err)
+		return
+	}
+	reply.finish(http.StatusOK, jsonrpc.AppendResult(make([]byte, 0, len(result)+len(message.ID)+64), message.ID, result))
+}
+
+// receive checks what stands before the body, and reads it.
+func (h *Handler) receive(w http.ResponseWriter, r *http.Request) (identity.Principal, []byte, error) {
+	var nobody identity.Principal
+	if !h.allowedHost(r.Host) {
+		return nobody, nil, failure.New(failure.HostRefused, nil)
+	}
+	if !h.allowedOrigin(r.Header.Values("Origin")) {
+		return nobody, nil, failure.New(failure.OriginRefused, nil)
+	}
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		return nobody, nil, failure.New(failure.HTTPMethodRefused, nil)
+	}
+	if mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || mediaType != "application/json" {
+		return nobody, nil, failure.New(failure.UnsupportedMediaType, err)
+	}
+	if accept := r.Header.Values("Accept"); !accepts(accept, "application/json") || !accepts(accept, "text/event-stream") {
+		return nobody, nil, failure.New(failure.NotAcceptable, nil)
+	}
+	principal, err := h.Principals.Principal(r)
+	if err != nil {
+		return nobody, nil, failure.New(failure.Unauthenticated, err)
+	}
+	body, err := h.read(w, r)
+	return principal, body, err
+}
+
+// read reads the body up to the limit.
+func (h *Handler) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	tooLarge := failure.Newf(failure.BodyTooLarge, "the request is larger than %d bytes", h.MaxBodyBytes)
+	if r.ContentLength > h.MaxBodyBytes {
+		return nil, tooLarge
+	}
+	var body bytes.Buffer
+	if r.ContentLength > 0 {
+		body.Grow(int(r.ContentLength) + bytes.MinRead)
+	}
+	_, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, h.MaxBodyBytes))
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return nil, tooLarge
+	}
+	if err != nil {
+		return nil, failure.New(failure.Cancelled, fmt.Errorf("read the body: %w", err))
+	}
+	return body.Bytes(), nil
+}
+
+func (h *Handler) allowedHost(host string) bool {
+	if slices.Contains(h.AllowedHosts, AnyHost) {
+		return true
+	}
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.Trim(host, "[]")
+	return slices.ContainsFunc(h.AllowedHosts, func(allowed string) bool { return strings.EqualFold(allowed, host) })
+}
+
+func (h *Handler) allowedOrigin(origins []string) bool {
+	switch len(origins) {
+	case 0:
+		return true
+	case 1:
+	default:
+		return false
+	}
+	if slices.ContainsFunc(h.AllowedOrigins, func(allowed string) bool { return strings.EqualFold(allowed, origins[0]) }) {
+		return true
+	}
+	origin, err := url.Parse(origins[0])
+	return err == nil && origin.Host != "" && !slices.Contains(h.AllowedHosts, AnyHost) && h.allowedHost(origin.Host)
+}
+
+// accepts says whether Accept headers allow a media type. No header allows all.
+func accepts(headers []string, mediaType string) bool {
+	if len(headers) == 0 {
+		return true
+	}
+	kind, _, _ := strings.Cut(mediaType, "/")
+	for _, header := range headers {
+		for part := range strings.SplitSeq(header, ",") {
+			accepted, parameters, err := mime.ParseMediaType(part)
+			if err != nil {
+				continue
+			}
+			if quality, err := strconv.ParseFloat(parameters["q"], 64); err == nil && quality == 0 {
+				continue
+			}
+			if accepted == mediaType || accepted == "*/*" || accepted == kind+"/*" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func decodeFailure(err error) error {
+	switch {
+	case errors.Is(err, jsonrpc.ErrDepth):
+		return failure.New(failure.TooDeep, err)
+	case errors.Is(err, jsonrpc.ErrInvalid):
+		return failure.Newf(failure.InvalidRequest, "%v", err)
+	default:
+		return failure.New(failure.ParseError, err)
+	}
+}
+
+// refuse answers a message that does not reach the server.
+func (h *Handler) refuse(r *http.Request, reply *reply, id jsonrpc.ID, err error) {
+	e := failure.Of(err)
+	h.Refused(e.Reason)
+	h.Logger.LogAttrs(r.Context(), slog.LevelInfo, "message refused", slog.String("reason", string(e.Reason)))
+	reply.fail(id, e)
+}
+
+// reply writes the answer to one request: a JSON object, or a stream of events
+// from the first notification on.
+type reply struct {
+	w http.ResponseWriter
+
+	mu sync.Mutex
+	// streaming: the stream has begun.
+	streaming bool
+}
+
+// Notify sends a notification as an event, and begins the stream with the first.
+func (r *reply) Notify(method string, params []byte) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.streaming {
+		header := r.w.Header()
+		header.Set("Content-Type", "text/event-stream")
+		header.Set("Cache-Control", "no-cache, no-transform")
+		// Proxies such as nginx would otherwise hold events back.
+		header.Set("X-Accel-Buffering", "no")
+		r.w.WriteHeader(http.StatusOK)
+		r.streaming = true
+	}
+	return r.event(jsonrpc.AppendNotification(nil, method, params))
+}
+
+// event writes one message as one event.
+func (r *reply) event(message []byte) error {
+	// A message is one line: white space between JSON tokens may hold line breaks,
+	// which end a line of an event; no string holds any.
+	for i, c := range message {
+		if c == '\n' || c == '\r' {
+			message[i] = ' '
+		}
+	}
+	frame := make([]byte, 0, len(message)+len("event: message\ndata: \n\n"))
+	frame = append(append(append(frame, "event: message\ndata: "...), message...), '\n', '\n')
+	if _, err := r.w.Write(frame); err != nil {
+		return fmt.Errorf("write an event: %w", err)
+	}
+	if err := http.NewResponseController(r.w).Flush(); err != nil {
+		return fmt.Errorf("flush an event: %w", err)
+	}
+	return nil
+}
+
+// finish writes the message that answers the request.
+func (r *reply) finish(status int, message []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.streaming {
+		// A client that has gone away does not read it, and nobody else waits.
+		_ = r.event(message)
+		return
+	}
+	r.w.Header().Set("Content-Type", "application/json")
+	r.w.Header().Set("Content-Length", strconv.Itoa(len(message)))
+	r.w.WriteHeader(status)
+	_, _ = io.Copy(r.w, bytes.NewReader(message))
+}
+
+// fail writes the error that answers the request.
+func (r *reply) fail(id jsonrpc.ID, err error) {
+	answer := failure.AnswerTo(err)
+	r.mu.Lock()
+	if !r.streaming && answer.RetryAfter > 0 {
+		r.w.Header().Set("Retry-After", strconv.Itoa(int(answer.RetryAfter.Seconds())))
+	}
+	r.mu.Unlock()
+	r.finish(answer.HTTPStatus, jsonrpc.AppendError(nil, id, answer.Code, answer.Message, answer.Data))
+}
