@@ -1,0 +1,71 @@
+// Package deployment runs the suite's programs for a test: real processes, real
+// gRPC and HTTP on loopback, configured by files as an operator would.
+//
+// The programs are built once for a test binary, with the race detector where Go
+// has one. Each runs with a configuration of its own in the test's folder, on ports
+// that the system picks and the program logs, and is ended by its process id when
+// the test is over. What it printed is shown when the test fails, and a data race
+// that it reported fails the test.
+//
+// The limit: everything is on one machine and speaks plaintext; certificates are
+// tested where they are used.
+package deployment
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+)
+
+// Root is the root of the checkout.
+func Root() string {
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Dir(filepath.Dir(filepath.Dir(file)))
+}
+
+// commands are the packages of the programs, by the folder of their module.
+var commands = map[string][]string{
+	".":                          {"./services/sealer/cmd/sealer", "./services/mcpedge/cmd/mcpedge"},
+	"client":                     {"./cmd/countersign"},
+	"services/handlers/examples": {"./refunds", "./everything"},
+}
+
+// build builds the programs into a new folder and returns it.
+var build = sync.OnceValues(func() (string, error) {
+	folder := filepath.Join(Root(), "build", "test-bin")
+	if err := os.MkdirAll(folder, 0o750); err != nil {
+		return "", fmt.Errorf("make folder of programs: %w", err)
+	}
+	for module, packages := range commands {
+		arguments := []string{"build", "-C", filepath.Join(Root(), module), "-o", folder + "/"}
+		if raceDetector() {
+			arguments = append(arguments, "-race")
+		}
+		output, err := exec.Command("go", append(arguments, packages...)...).CombinedOutput() //nolint:gosec,noctx // ends with the test binary
+		if err != nil {
+			return "", fmt.Errorf("build the programs of %q: %w: %s", module, err, output)
+		}
+	}
+	return folder, nil
+})
+
+// raceDetector says whether programs can be built with the race detector: it needs
+// a C compiler.
+func raceDetector() bool {
+	_, err := exec.LookPath("cc")
+	return err == nil
+}
+
+// Program returns the path of one of the suite's programs, built from this tree.
+func Program(tb testing.TB, name string) string {
+	tb.Helper()
+	folder, err := build()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return filepath.Join(folder, name)
+}

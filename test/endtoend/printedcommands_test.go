@@ -1,0 +1,78 @@
+package endtoend_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/countersign-mcp/countersign/test/client"
+	"github.com/countersign-mcp/countersign/test/deployment"
+)
+
+// localURL is where `make run` serves.
+const localURL = "http://127.0.0.1:8080/mcp"
+
+// printedCommands are the command lines that `make run` prints, by their first
+// word. A line that ends in a backslash goes on.
+func printedCommands(t *testing.T) map[string]string {
+	t.Helper()
+	source, err := os.ReadFile(filepath.Join(deployment.Root(), "deploy", "local", "cmd", "local", "welcome.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands := map[string]string{}
+	text := strings.ReplaceAll(string(source), "\\\n", " ")
+	for _, match := range regexp.MustCompile(`(?m)^  (curl|\./build/bin/countersign) .*$`).FindAllStringSubmatch(text, -1) {
+		commands[match[1]] = strings.TrimSpace(match[0])
+	}
+	return commands
+}
+
+// shell runs a command line as a person would paste it, against another URL and
+// with the program of this tree, and returns what it prints.
+func shell(t *testing.T, line, url string) string {
+	t.Helper()
+	line = strings.ReplaceAll(line, localURL, url)
+	line = strings.ReplaceAll(line, "./build/bin/countersign", deployment.Program(t, "countersign"))
+	command := exec.CommandContext(t.Context(), "bash", "-c", line)
+	command.Env = append(os.Environ(), "COUNTERSIGN_URL="+url)
+	output, err := command.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", line, err, output)
+	}
+	return string(output)
+}
+
+func TestPrintedCommandsWork(t *testing.T) {
+	edge := deployment.Edge{Sealer: deployment.Sealer{}.Start(t), Handlers: examples(t)}.Start(t)
+	commands := printedCommands(t)
+
+	t.Run("curl", func(t *testing.T) {
+		if _, err := exec.LookPath("curl"); err != nil {
+			t.Skip("this machine has no curl")
+		}
+		output := shell(t, commands["curl"], edge.MCP())
+		var reply struct {
+			Result client.Result `json:"result"`
+		}
+		if err := json.Unmarshal([]byte(output), &reply); err != nil {
+			t.Fatalf("read what curl printed: %v\n%s", err, output)
+		}
+		if _, asked := reply.Result.InputRequests["items"]; !asked || reply.Result.RequestState == "" {
+			t.Errorf("curl printed %s, want the question for the items", output)
+		}
+	})
+
+	// A person answers at the terminal; here the answers are on the command line.
+	t.Run("countersign", func(t *testing.T) {
+		line := commands["./build/bin/countersign"] +
+			` --answer 'items={"items":["TEA-250"]}' --answer 'confirm={"confirm":true}'`
+		if output := shell(t, line, edge.MCP()); !strings.Contains(output, "Refunded 12.50 EUR") {
+			t.Errorf("countersign printed %s, want the refund", output)
+		}
+	})
+}

@@ -1,0 +1,31 @@
+module github.com/countersign-mcp/countersign/test
+
+go 1.26.0
+
+require (
+	github.com/countersign-mcp/countersign v0.0.0
+	github.com/countersign-mcp/countersign/services/handlers/go v0.0.0
+	github.com/prometheus/client_model v0.6.3
+	github.com/prometheus/common v0.72.0
+	go.uber.org/goleak v1.3.0
+)
+
+require (
+	github.com/countersign-mcp/countersign/proto/gen/go v0.0.0 // indirect
+	github.com/go-json-experiment/json v1.27.2 // indirect
+	github.com/google/jsonschema-go v0.4.3 // indirect
+	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
+	github.com/yosida95/uritemplate/v3 v3.0.2 // indirect
+	golang.org/x/net v0.62.0 // indirect
+	golang.org/x/sys v0.50.0 // indirect
+	golang.org/x/text v0.44.0 // indirect
+	google.golang.org/genproto/googleapis/rpc v0.0.0-20260817212433-ac3dfec99bb1 // indirect
+	google.golang.org/grpc v1.85.0 // indirect
+	google.golang.org/protobuf v1.36.12 // indirect
+)
+
+replace (
+	github.com/countersign-mcp/countersign => ../
+	github.com/countersign-mcp/countersign/proto/gen/go => ../proto/gen/go
+	github.com/countersign-mcp/countersign/services/handlers/go => ../services/handlers/go
+)
