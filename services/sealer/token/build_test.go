@@ -196,7 +196,7 @@ func buildRefused(t *testing.T, vector tokentest.Token, keys []tokentest.Key) []
 	refuse("root followed by a zero byte", "UNKNOWN_KEY", vector.Token, func(o *tokentest.Opening) { o.Roots = []tokentest.Hex{keys[1].Root} })
 	refuse("key id of the root followed by a zero byte", map[int]string{1: "NOT_AUTHENTIC", 2: "WRONG_COMMITMENT"}[vector.Suite],
 		rewrite(func(b []byte) { copy(b[2:], keys[1].KeyID) }), func(o *tokentest.Opening) { o.Roots = []tokentest.Hex{keys[1].Root} })
-	refuse("retired key", "RETIRED_KEY", vector.Token, func(o *tokentest.Opening) { o.RetiredRoots, o.Roots = o.Roots, nil })
+	refuse("retired key", "RETIRED_KEY", vector.Token, func(o *tokentest.Opening) { o.RetiredRoots, o.Roots = o.Roots, []tokentest.Hex{} })
 	refuse("another audience", "NOT_AUTHENTIC", vector.Token, func(o *tokentest.Opening) { o.Context.Audience += "/" })
 	refuse("another tenant", "NOT_AUTHENTIC", vector.Token, func(o *tokentest.Opening) { o.Context.Tenant = "other" })
 	refuse("another environment", "NOT_AUTHENTIC", vector.Token, func(o *tokentest.Opening) { o.Context.Environment = "staging" })
