@@ -54,7 +54,7 @@ test-fips: ## Run the sealer's tests with nothing but FIPS 140 cryptography.
 
 .PHONY: test-vectors
 test-vectors: build/venv/installed ## Open our tokens with the verifier that is not ours: Python.
-	@$(TIMED) "token vectors in Python" $(PYTHON) services/sealer/token/testdata/verify.py
+	@$(TIMED) "token vectors in Python" $(PYTHON) services/sealer/verifier/verify.py
 
 .PHONY: test-end-to-end
 test-end-to-end: build/venv/installed test/typescript/node_modules/installed ## Run the suite as processes, with the official clients.
@@ -73,7 +73,7 @@ vectors: ## Write the token vectors again, from the code.
 .PHONY: lint
 lint: $(LINTER) ## Run all linters over all modules.
 	@for module in $(filter-out ./proto/gen/go,$(MODULES)); do \
-	  (cd $$module && $(CURDIR)/$(TIMED) "lint of $$module" $(LINTER) run --config $(CURDIR)/.golangci.yaml ./...); \
+	  (cd $$module && $(CURDIR)/$(TIMED) "lint of $$module" $(LINTER) run --allow-serial-runners --config $(CURDIR)/.golangci.yaml ./...); \
 	done
 
 .PHONY: format
@@ -132,7 +132,7 @@ $(LINTER): tools/go.mod tools/go.sum
 	@npm ci --prefix $* --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
 
-PYTHON_REQUIREMENTS := $(wildcard test/*/requirements.txt services/sealer/token/testdata/requirements.txt)
+PYTHON_REQUIREMENTS := $(wildcard test/*/requirements.txt services/sealer/verifier/requirements.txt)
 build/venv/installed: $(PYTHON_REQUIREMENTS)
 	@echo "installing the Python packages of the tests"
 	@python3 -m venv --clear build/venv

@@ -23,8 +23,10 @@ import (
 
 // Root is the root of the checkout.
 func Root() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Dir(filepath.Dir(filepath.Dir(file)))
+	var caller [1]uintptr
+	runtime.Callers(1, caller[:])
+	frame, _ := runtime.CallersFrames(caller[:]).Next()
+	return filepath.Dir(filepath.Dir(filepath.Dir(frame.File)))
 }
 
 // commands are the packages of the programs, by the folder of their module.
@@ -45,7 +47,7 @@ var build = sync.OnceValues(func() (string, error) {
 		if raceDetector() {
 			arguments = append(arguments, "-race")
 		}
-		output, err := exec.Command("go", append(arguments, packages...)...).CombinedOutput() //nolint:gosec,noctx // ends with the test binary
+		output, err := exec.Command("go", append(arguments, packages...)...).CombinedOutput() //nolint:gosec // ends with the test binary
 		if err != nil {
 			return "", fmt.Errorf("build the programs of %q: %w: %s", module, err, output)
 		}

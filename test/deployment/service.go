@@ -204,8 +204,8 @@ func await(tb testing.TB, check func(context.Context) error, processes ...*suite
 
 // What the programs log once they listen.
 var (
-	servesAt     = regexp.MustCompile(`(?m)(?:msg"?[=:]"?|INFO )serving\b.*?\baddress"?[=:]"?([^\s",]+)|^\s*listening on (\S+)`)
-	operationsAt = regexp.MustCompile(`(?m)\boperations"?[=:]"?([^\s",]+)`)
+	servesAt     = regexp.MustCompile(`\bserving\b.*?\b(?:address|listen)"?[=:]"?([^\s",]+)|\blistening on (\S+)`)
+	operationsAt = regexp.MustCompile(`\bserving\b.*?\boperations"?[=:]"?([^\s",]+)`)
 )
 
 // loggedAddress returns the address that a program has logged.

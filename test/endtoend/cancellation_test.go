@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	handler "github.com/countersign-mcp/countersign/services/handlers/go"
-
 	"github.com/countersign-mcp/countersign/test/deployment"
 )
 

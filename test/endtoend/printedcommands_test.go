@@ -26,7 +26,7 @@ func printedCommands(t *testing.T) map[string]string {
 	}
 	commands := map[string]string{}
 	text := strings.ReplaceAll(string(source), "\\\n", " ")
-	for _, match := range regexp.MustCompile(`(?m)^  (curl|\./build/bin/countersign) .*$`).FindAllStringSubmatch(text, -1) {
+	for _, match := range regexp.MustCompile(`(?m)^ {2}(curl|\./build/bin/countersign) .*$`).FindAllStringSubmatch(text, -1) {
 		commands[match[1]] = strings.TrimSpace(match[0])
 	}
 	return commands

@@ -1,6 +1,7 @@
 package endtoend_test
 
 import (
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,10 +14,16 @@ import (
 // The contract is not Go's: a handler written in Python against nothing but the
 // generated code asks and is answered like any other.
 func TestAHandlerInPythonAsksAndIsAnswered(t *testing.T) {
+	folder := filepath.Join(deployment.Root(), "test", "pythonhandler")
+	output, err := exec.CommandContext(t.Context(), python(t), filepath.Join(folder, "generate.py")).CombinedOutput()
+	if err != nil {
+		t.Fatalf("generate the Python code of the contract: %v\n%s", err, output)
+	}
 	handler := deployment.StartProgram(t, suite.Program{
-		Name:      "pythonhandler",
-		Path:      python(t),
-		Arguments: []string{"-u", filepath.Join(deployment.Root(), "test", "pythonhandler", "handler.py"), "--listen", "127.0.0.1:0"},
+		Name:        "pythonhandler",
+		Path:        python(t),
+		Arguments:   []string{filepath.Join(folder, "handler.py"), "--listen", "127.0.0.1:0"},
+		Environment: []string{"PYTHONPATH=" + filepath.Join(deployment.Root(), "build", "pythonhandler")},
 	})
 	edge := deployment.Edge{
 		Sealer:   deployment.Sealer{}.Start(t),

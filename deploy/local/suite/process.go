@@ -36,6 +36,8 @@ type Program struct {
 	Path string
 	// Arguments are the arguments after the program's name.
 	Arguments []string
+	// Environment is added to the environment of this process, as NAME=value.
+	Environment []string
 	// LogDirectory receives a file NAME.log with all that the program prints. It
 	// is made if it is not there.
 	LogDirectory string
@@ -64,6 +66,7 @@ func Start(program Program) (*Process, error) {
 
 	// Not bound to a context: a context kills, and a program is to be asked first.
 	command := exec.Command(program.Path, program.Arguments...) //nolint:gosec,noctx // the caller names the program; Stop ends it
+	command.Env = append(os.Environ(), program.Environment...)
 	command.Stdout = output
 	command.Stderr = output
 	command.SysProcAttr = processAttributes()
