@@ -204,11 +204,11 @@ func (c *Catalog) renew() {
 		}
 	}
 	c.reported = problems
+	c.snapshot.Store(snapshot)
 	c.observer.Catalog(map[string]int{
 		"tool":              len(snapshot.Lists.Tools.Elements),
 		"prompt":            len(snapshot.Lists.Prompts.Elements),
 		"resource":          len(snapshot.Lists.Resources.Elements),
 		"resource_template": len(snapshot.Lists.ResourceTemplates.Elements),
 	}, len(problems))
-	c.snapshot.Store(snapshot)
 }

@@ -29,6 +29,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/countersign-mcp/countersign/services/mcpedge/failure"
 	"github.com/countersign-mcp/countersign/services/mcpedge/identity"
@@ -53,6 +54,8 @@ type Options struct {
 	// MaxBodyBytes bounds a body, MaxDepth its nesting.
 	MaxBodyBytes int64
 	MaxDepth     int
+	// BodyTimeout bounds the time in which a body must arrive.
+	BodyTimeout time.Duration
 	// AllowedHosts are the host names, without port, that a Host header may have,
 	// or AnyHost.
 	AllowedHosts []string
@@ -129,6 +132,12 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if r.ContentLength > h.MaxBodyBytes {
 		return nil, tooLarge
 	}
+	// The deadline is for the body alone. Left in place, it would end the server's
+	// watch for a client that goes away, and with it a long request.
+	controller := http.NewResponseController(w)
+	if err := controller.SetReadDeadline(time.Now().Add(h.BodyTimeout)); err != nil {
+		return nil, failure.New(failure.Internal, fmt.Errorf("set the deadline of the body: %w", err))
+	}
 	var body bytes.Buffer
 	if r.ContentLength > 0 {
 		body.Grow(int(r.ContentLength) + bytes.MinRead)
@@ -136,6 +145,9 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	_, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, h.MaxBodyBytes))
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return nil, tooLarge
+	}
+	if err == nil {
+		err = controller.SetReadDeadline(time.Time{})
 	}
 	if err != nil {
 		return nil, failure.New(failure.Cancelled, fmt.Errorf("read the body: %w", err))

@@ -1,0 +1,108 @@
+package catalog_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+
+	handlerv1 "github.com/countersign-mcp/countersign/proto/gen/go/countersign/handler/v1"
+	"github.com/countersign-mcp/countersign/services/mcpedge/catalog"
+	"github.com/countersign-mcp/countersign/services/mcpedge/handlerfake"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// observer passes on what it is told.
+type observer struct {
+	tools chan int
+	up    chan bool
+}
+
+func newObserver() *observer {
+	return &observer{tools: make(chan int, 100), up: make(chan bool, 100)}
+}
+
+func (o *observer) HandlerUp(_ string, up bool) { o.up <- up }
+
+func (o *observer) Catalog(entries map[string]int, _ int) { o.tools <- entries["tool"] }
+
+func catalogOf(revision string, tools ...string) *handlerv1.Catalog {
+	described := &handlerv1.Catalog{Revision: revision}
+	for _, name := range tools {
+		described.Tools = append(described.Tools, &handlerv1.Tool{Name: name, InputSchema: []byte(`{"type":"object"}`)})
+	}
+	return described
+}
+
+func follow(t *testing.T, c *catalog.Catalog) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var following sync.WaitGroup
+	following.Go(func() { c.Follow(ctx) })
+	t.Cleanup(func() {
+		cancel()
+		following.Wait()
+	})
+}
+
+func TestAChangeOfAHandlerReachesTheSnapshot(t *testing.T) {
+	service := handlerfake.New(catalogOf("1", "a"))
+	o := newObserver()
+	c := catalog.New([]*catalog.Handler{{Name: "h", Client: handlerfake.Serve(t, service)}}, slog.New(slog.DiscardHandler), o)
+	if c.Snapshot() != nil || c.Reachable("h") == nil {
+		t.Fatal("it knows of a handler that it has not reached")
+	}
+	follow(t, c)
+	if got := <-o.tools; got != 1 || c.Snapshot().Tool("a") == nil || c.Reachable("h") != nil {
+		t.Fatalf("got %d tools, %v", got, c.Reachable("h"))
+	}
+	service.Change(catalogOf("2", "b", "c"))
+	if got := <-o.tools; got != 2 || c.Snapshot().Tool("a") != nil || c.Snapshot().Tool("b") == nil {
+		t.Fatalf("got %d tools", got)
+	}
+}
+
+// failing is a handler that answers Describe and then is gone.
+type failing struct {
+	handlerv1.HandlerServiceClient
+
+	mu   sync.Mutex
+	gone bool
+}
+
+func (f *failing) Describe(ctx context.Context, request *handlerv1.DescribeRequest, options ...grpc.CallOption) (*handlerv1.DescribeResponse, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.gone {
+		return nil, errors.New("gone")
+	}
+	f.gone = true
+	return f.HandlerServiceClient.Describe(ctx, request, options...)
+}
+
+func (f *failing) Watch(context.Context, *handlerv1.WatchRequest, ...grpc.CallOption) (grpc.ServerStreamingClient[handlerv1.WatchResponse], error) {
+	return nil, errors.New("gone")
+}
+
+func TestALostHandlerKeepsItsEntriesAndIsNamed(t *testing.T) {
+	client := &failing{HandlerServiceClient: handlerfake.Serve(t, handlerfake.New(catalogOf("1", "a")))}
+	o := newObserver()
+	c := catalog.New([]*catalog.Handler{{Name: "h", Client: client}}, slog.New(slog.DiscardHandler), o)
+	follow(t, c)
+	for _, want := range []bool{false, true, false} {
+		if got := <-o.up; got != want {
+			t.Fatalf("the handler is up: got %t, want %t", got, want)
+		}
+	}
+	if err := c.Reachable("h"); err == nil || c.Snapshot().Tool("a") == nil {
+		t.Errorf("got %v, tool %v", err, c.Snapshot().Tool("a"))
+	}
+	if c.Reachable("other") == nil {
+		t.Error("a handler that is not configured is reachable")
+	}
+}
