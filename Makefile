@@ -15,8 +15,8 @@ MODULES := $(patsubst %/,%,$(dir $(shell find . \( -name node_modules -o -path .
 UNIT_MODULES := $(filter-out ./test ./proto/gen/go,$(MODULES))
 # The race detector needs a C compiler.
 RACE := $(if $(shell command -v cc),-race)
-# How long each fuzz target runs in `make fuzz`.
-FUZZTIME ?= 10s
+# How much each fuzz target runs in `make fuzz`: a count of inputs, or a time like 5m.
+FUZZTIME ?= 20000x
 
 BUF_PATH := $(CURDIR)/tools/node_modules/.bin:$(PATH)
 PYTHON := $(CURDIR)/build/venv/bin/python
@@ -61,7 +61,7 @@ test-end-to-end: build/venv/installed test/typescript/node_modules/installed ## 
 	@COUNTERSIGN_PYTHON=$(PYTHON) $(TIMED) "end to end" go test -C test -count=1 ./...
 
 .PHONY: fuzz
-fuzz: ## Run every fuzz target for FUZZTIME (10s) each.
+fuzz: ## Run every fuzz target with FUZZTIME (20000x) inputs each.
 	@for module in $(UNIT_MODULES); do \
 	  $(TIMED) "fuzz targets of $$module" tools/fuzz.sh $$module $(FUZZTIME); \
 	done

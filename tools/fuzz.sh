@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Runs every fuzz target of one Go module for a while each.
+# Runs every fuzz target of one Go module. A count of inputs ends on the spot where a
+# time can end in the middle of an input, which Go reports as a failure.
 #
-# usage: fuzz.sh MODULE TIME       for example: fuzz.sh . 10s
+# usage: fuzz.sh MODULE AMOUNT     for example: fuzz.sh . 20000x   or: fuzz.sh . 5m
 set -euo pipefail
 
 cd "$1"

@@ -17,8 +17,9 @@ from pathlib import Path
 
 ALLOWED = {"Apache-2.0", "MIT", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MPL-2.0"}
 
-# Allowed where it stands in for one of the above, or for nothing at all.
-ALLOWED_ELSEWHERE = {"0BSD", "BSD", "PSF-2.0", "Python-2.0", "BlueOak-1.0.0", "Unlicense", "CC0-1.0"}
+# No stricter than the above: MIT without its notice, Python's own, and a BSD licence
+# whose package does not say which.
+ALLOWED_BESIDES = {"MIT-0", "PSF-2.0", "BSD"}
 
 # A sentence of each licence, with its white space folded.
 SENTENCES = [
@@ -39,6 +40,7 @@ PYTHON_NAMES = {
     "Apache 2.0": "Apache-2.0",
     "BSD License": "BSD",
     "BSD": "BSD",
+    "3-Clause BSD License": "BSD-3-Clause",
     "Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
     "Python Software Foundation License": "PSF-2.0",
 }
@@ -111,7 +113,7 @@ def allowed(expression: str) -> bool:
     """Whether a licence expression is one that may be used: any of ORs, all of ANDs."""
     choices = re.split(r"\s+OR\s+", expression.replace("(", "").replace(")", ""))
     return any(
-        all(part in ALLOWED | ALLOWED_ELSEWHERE for part in re.split(r"\s+AND\s+", choice)) for choice in choices
+        all(part in ALLOWED | ALLOWED_BESIDES for part in re.split(r"\s+AND\s+", choice)) for choice in choices
     )
 
 

@@ -43,7 +43,7 @@ func TestTheHandlerOfTheReadmeWorks(t *testing.T) {
 	edge := deployment.Edge{Handlers: map[string]string{"readme": handler.Address}}.Start(t)
 	c := newClient(t, edge.MCP())
 
-	reply, err := c.CallTool(t.Context(), "close_account", map[string]any{"account": "42"}, nil, "")
+	reply, err := c.CallTool(t.Context(), "close_account", map[string]any{"number": "42"}, nil, "")
 	asked := result(t, reply, err, "input_required")
 	if len(asked.InputRequests) != 1 {
 		t.Fatalf("the handler asked %d questions, want one", len(asked.InputRequests))
@@ -52,7 +52,7 @@ func TestTheHandlerOfTheReadmeWorks(t *testing.T) {
 	for key := range asked.InputRequests {
 		answers[key] = client.Accept(map[string]any{"confirm": true})
 	}
-	reply, err = c.CallTool(t.Context(), "close_account", map[string]any{"account": "42"}, answers, asked.RequestState)
+	reply, err = c.CallTool(t.Context(), "close_account", map[string]any{"number": "42"}, answers, asked.RequestState)
 	done := result(t, reply, err, "complete")
 	if len(done.Content) != 1 || !strings.Contains(done.Content[0].Text, "42 is closed") {
 		t.Errorf("the result is %s, want the account to be closed", reply.Body)
