@@ -18,7 +18,7 @@ type attempt struct {
 	begin  *handlerv1.Begin
 	stream grpc.BidiStreamingServer[handlerv1.InvokeRequest, handlerv1.InvokeResponse]
 	cancel context.CancelCauseFunc
-	ctx    context.Context
+	ctx    context.Context //nolint:containedctx // an attempt is what its context ends
 
 	// incoming carries what the edge sends after Begin. It is closed when the edge
 	// has closed its side of the stream.

@@ -16,7 +16,7 @@ import (
 // Its methods may be called from several goroutines, but asks wait for each
 // other: to ask several things in one round use [Context.AskAll].
 type Context struct {
-	context.Context
+	context.Context //nolint:containedctx // it is one, with more methods
 
 	attempt *attempt
 }

@@ -178,7 +178,7 @@ func formType(fieldType reflect.Type, choices []Choice) (*jsonschema.Schema, err
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		return &jsonschema.Schema{Type: "integer"}, nil
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		return &jsonschema.Schema{Type: "integer", Minimum: jsonschema.Ptr(0.0)}, nil
+		return &jsonschema.Schema{Type: "integer", Minimum: new(0.0)}, nil
 	case reflect.Float32, reflect.Float64:
 		return &jsonschema.Schema{Type: "number"}, nil
 	}
@@ -255,7 +255,7 @@ func setCount(target **int) func(string) error {
 		if err != nil {
 			return errors.New("not a count")
 		}
-		*target = jsonschema.Ptr(int(count))
+		*target = new(int(count))
 		return nil
 	}
 }

@@ -10,6 +10,8 @@ require (
 	google.golang.org/protobuf v1.36.12
 )
 
+require go.uber.org/goleak v1.3.0
+
 require (
 	github.com/go-json-experiment/json v1.27.2
 	golang.org/x/net v0.60.0 // indirect

@@ -98,7 +98,7 @@ func describeSemanticError(err *json.SemanticError) error {
 	if err.GoType == nil || err.JSONKind == 0 {
 		return fmt.Errorf("at %q: the value does not fit", place)
 	}
-	return fmt.Errorf("at %q: a %s does not fit into a %s", place, kindName(err.JSONKind), err.GoType)
+	return fmt.Errorf("at %q: %s is not %s", place, kindName(err.JSONKind), wantedName(err.GoType))
 }
 
 func describeSyntacticError(err *jsontext.SyntacticError) error {
@@ -108,21 +108,41 @@ func describeSyntacticError(err *jsontext.SyntacticError) error {
 	return fmt.Errorf("malformed JSON at byte %d", err.ByteOffset)
 }
 
-// kindName is the JSON Schema name of a JSON kind.
+// kindName is what JSON calls a value of this kind.
 func kindName(kind jsontext.Kind) string {
 	switch kind {
 	case 'n':
 		return "null"
 	case 'f', 't':
-		return "boolean"
+		return "a boolean"
 	case '"':
-		return "string"
+		return "a string"
 	case '0':
-		return "number"
+		return "the number"
 	case '[':
-		return "array"
+		return "an array"
 	default:
-		return "object"
+		return "an object"
+	}
+}
+
+// wantedName is what JSON calls the values that fit into a Go type.
+func wantedName(wanted reflect.Type) string {
+	switch {
+	case wanted == reflect.TypeFor[stdjson.Number](), wanted.Kind() == reflect.Float32, wanted.Kind() == reflect.Float64:
+		return "a number that can be used here"
+	case wanted.Kind() == reflect.String:
+		return "a string"
+	case wanted.Kind() == reflect.Bool:
+		return "a boolean"
+	case wanted.Kind() == reflect.Slice, wanted.Kind() == reflect.Array:
+		return "an array"
+	case wanted.Kind() == reflect.Struct, wanted.Kind() == reflect.Map:
+		return "an object"
+	case wanted.ConvertibleTo(reflect.TypeFor[int64]()):
+		return fmt.Sprintf("an integer of %d bits", wanted.Bits())
+	default:
+		return "a value that can be used here"
 	}
 }
 

@@ -49,7 +49,7 @@ func Prompt[In any](
 			panic(fmt.Sprintf("handler: register the prompt %q: %v", name, err))
 		}
 	}
-	if entry.message.Description == "" {
+	if entry.message.GetDescription() == "" {
 		panic(fmt.Sprintf("handler: the prompt %q has no description", name))
 	}
 	for argument := range entry.completers {

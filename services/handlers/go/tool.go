@@ -50,7 +50,7 @@ func Tool[In, Out any](
 		call: func(ctx *Context, arguments []byte) (*handlerv1.CallToolResult, error) {
 			in, err := decodeArguments[In](arguments)
 			if err != nil {
-				return failed("the arguments cannot be used: " + err.Error()), nil
+				return failed("the arguments cannot be used: " + err.Error()), nil //nolint:nilerr // a model reads it and can do better
 			}
 			out, err := call(ctx, in)
 			if err != nil {
@@ -64,7 +64,7 @@ func Tool[In, Out any](
 			panic(fmt.Sprintf("handler: register the tool %q: %v", name, err))
 		}
 	}
-	if entry.message.Description == "" {
+	if entry.message.GetDescription() == "" {
 		panic(fmt.Sprintf("handler: the tool %q has no description", name))
 	}
 	if err := entry.inferSchemas(reflect.TypeFor[In](), reflect.TypeFor[Out]()); err != nil {
@@ -208,10 +208,10 @@ func OutputSchema(schema json.RawMessage) ToolOption {
 // hint makes an option of one hint.
 func hint(set func(*handlerv1.ToolAnnotations)) ToolOption {
 	return toolOptionFunc(func(entry *toolEntry) error {
-		if entry.message.Annotations == nil {
+		if entry.message.GetAnnotations() == nil {
 			entry.message.Annotations = new(handlerv1.ToolAnnotations)
 		}
-		set(entry.message.Annotations)
+		set(entry.message.GetAnnotations())
 		return nil
 	})
 }

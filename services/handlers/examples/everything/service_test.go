@@ -26,44 +26,52 @@ func TestToolsAskAndAnswerUnderBothSemantics(t *testing.T) {
 		{
 			"test_input_required_result_elicitation",
 			handlertest.Answers{"user_name": alice},
-			[]string{"user_name"}, 1, "Hello, Alice!",
+			[]string{"user_name"},
+			1, "Hello, Alice!",
 		},
 		{
 			"test_input_required_result_elicitation",
 			handlertest.Answers{"user_name": handlertest.Cancel()},
-			[]string{"user_name"}, 1, "Hello, whoever you are!",
+			[]string{"user_name"},
+			1, "Hello, whoever you are!",
 		},
 		{
 			"test_input_required_result_sampling",
 			handlertest.Answers{"capital_question": handlertest.Sampled("Paris")},
-			[]string{"capital_question"}, 1, "The model says: Paris",
+			[]string{"capital_question"},
+			1, "The model says: Paris",
 		},
 		{
 			"test_input_required_result_list_roots",
 			handlertest.Answers{"client_roots": handlertest.Roots("file:///a", "file:///b")},
-			[]string{"client_roots"}, 1, "The client has 2 roots: file:///a, file:///b",
+			[]string{"client_roots"},
+			1, "The client has 2 roots: file:///a, file:///b",
 		},
 		{
 			"test_input_required_result_request_state",
 			handlertest.Answers{"confirm": ok},
-			[]string{"confirm"}, 1, "state-ok: confirmed",
+			[]string{"confirm"},
+			1, "state-ok: confirmed",
 		},
 		{
 			"test_input_required_result_tampered_state",
 			handlertest.Answers{"confirm": handlertest.Decline()},
-			[]string{"confirm"}, 1, "state-ok: not confirmed",
+			[]string{"confirm"},
+			1, "state-ok: not confirmed",
 		},
 		{
 			"test_input_required_result_multiple_inputs",
 			handlertest.Answers{
 				"user_name": alice, "greeting": handlertest.Sampled("Hello,"), "client_roots": handlertest.Roots("file:///a"),
 			},
-			[]string{"user_name", "greeting", "client_roots"}, 1, "Hello, Alice. The client has 1 roots: file:///a",
+			[]string{"user_name", "greeting", "client_roots"},
+			1, "Hello, Alice. The client has 1 roots: file:///a",
 		},
 		{
 			"test_input_required_result_multi_round",
 			handlertest.Answers{"step1": alice, "step2": handlertest.Accept(map[string]string{"color": "green"})},
-			[]string{"step1", "step2"}, 2, "Alice likes green.",
+			[]string{"step1", "step2"},
+			2, "Alice likes green.",
 		},
 	} {
 		t.Run(test.tool, func(t *testing.T) {

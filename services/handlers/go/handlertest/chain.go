@@ -148,7 +148,7 @@ func (c *chain) compare(question *handlerv1.Question) error {
 		return nil
 	}
 	if !proto.Equal(c.asked[position], question) {
-		return fmt.Errorf("attempt %d asks another question than the attempt before:\nbefore: %s\nnow:    %s",
+		return fmt.Errorf("attempt %d asks another question than the attempt before it:\nearlier: %s\nnow:     %s",
 			c.outcome.Attempts, prototext.Format(c.asked[position]), prototext.Format(question))
 	}
 	return nil

@@ -21,12 +21,12 @@ import (
 // newServer is called once for each semantics, so that nothing is left over from one
 // to the other: make whatever the handler stores things in there, too.
 func Run(
-	t testing.TB, newServer func() *handler.Server, request Request, answers Answerer, options ...Option,
+	tb testing.TB, newServer func() *handler.Server, request Request, answers Answerer, options ...Option,
 ) *Outcome {
-	t.Helper()
-	outcome, err := Check(t.Context(), newServer, request, answers, options...)
+	tb.Helper()
+	outcome, err := Check(tb.Context(), newServer, request, answers, options...)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return outcome
 }
@@ -149,7 +149,7 @@ func runAs(
 	settings *settings,
 ) (outcome *Outcome, err error) {
 	recorder := newRecorder()
-	client, stop, err := start(server, grpc.StreamInterceptor(recorder.intercept))
+	client, stop, err := start(ctx, server, grpc.StreamInterceptor(recorder.intercept))
 	if err != nil {
 		return nil, err
 	}

@@ -17,26 +17,26 @@ import (
 
 // Serve serves in memory for as long as the test runs and returns a client of the
 // contract itself, for what [Run] does not cover: catalogs, completions, changes.
-func Serve(t testing.TB, server *handler.Server) handlerv1.HandlerServiceClient {
-	t.Helper()
-	client, stop, err := start(server)
+func Serve(tb testing.TB, server *handler.Server) handlerv1.HandlerServiceClient {
+	tb.Helper()
+	client, stop, err := start(tb.Context(), server)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		if err := stop(); err != nil {
-			t.Error(err)
+			tb.Error(err)
 		}
 	})
 	return client
 }
 
 // start serves on a listener in memory.
-func start(server *handler.Server, options ...grpc.ServerOption) (
+func start(ctx context.Context, server *handler.Server, options ...grpc.ServerOption) (
 	client handlerv1.HandlerServiceClient, stop func() error, err error,
 ) {
 	listener := bufconn.Listen(1 << 20)
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(ctx)
 	served := make(chan error, 1)
 	go func() {
 		served <- server.Serve(ctx, listener, handler.Options{ServerOptions: options})
