@@ -59,7 +59,7 @@ func TestAnAskThatCannotBeReadIsAnError(t *testing.T) {
 		"unknown method":    `{"k":{"method":"tools/call"}}`,
 		"unknown mode":      `{"k":{"method":"elicitation/create","params":{"mode":"voice","message":"m"}}}`,
 		"no URL":            `{"k":{"method":"elicitation/create","params":{"mode":"url","message":"m"}}}`,
-		"no schema":         `{"k":{"method":"elicitation/create","params":{"message":"m"}}}`,
+		"a null schema":     `{"k":{"method":"elicitation/create","params":{"message":"m","requestedSchema":null}}}`,
 		"an invalid schema": `{"k":{"method":"elicitation/create","params":{"message":"m","requestedSchema":{"type":7}}}}`,
 		"a list":            `[]`,
 	} {

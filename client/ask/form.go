@@ -108,8 +108,12 @@ type titledValue struct {
 	Title string         `json:"title"`
 }
 
-// newForm reads a form.
+// newForm reads a form. The revision wants a schema in every one; servers that ask
+// a bare question leave it out, and are understood.
 func newForm(text string, requestedSchema jsontext.Value) (*Form, error) {
+	if len(requestedSchema) == 0 {
+		requestedSchema = jsontext.Value(`{"type":"object"}`)
+	}
 	var schema struct {
 		Properties jsontext.Value `json:"properties"`
 		Required   []string       `json:"required"`

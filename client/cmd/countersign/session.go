@@ -130,7 +130,9 @@ func (s *session) notify(notification wire.Notification) {
 			s.progress.Show(notification.Params)
 		}
 	case "notifications/message":
-		s.log(notification.Params)
+		if s.flags.LogLevel != "" {
+			s.log(notification.Params)
+		}
 	}
 }
 
