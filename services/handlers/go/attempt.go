@@ -17,7 +17,7 @@ import (
 type attempt struct {
 	begin  *handlerv1.Begin
 	stream grpc.BidiStreamingServer[handlerv1.InvokeRequest, handlerv1.InvokeResponse]
-	cancel context.CancelCauseFunc
+	cancel context.CancelFunc
 	ctx    context.Context //nolint:containedctx // an attempt is what its context ends
 
 	// incoming carries what the edge sends after Begin. It is closed when the edge
@@ -39,7 +39,7 @@ func newAttempt(
 	stream grpc.BidiStreamingServer[handlerv1.InvokeRequest, handlerv1.InvokeResponse],
 	begin *handlerv1.Begin,
 ) *attempt {
-	ctx, cancel := context.WithCancelCause(stream.Context())
+	ctx, cancel := context.WithCancel(stream.Context())
 	state := maps.Clone(begin.GetState())
 	if state == nil {
 		state = make(map[string]string)
@@ -66,7 +66,7 @@ func (a *attempt) receive() {
 			return
 		}
 		if err != nil {
-			a.cancel(ErrAttemptEnded)
+			a.cancel()
 			return
 		}
 		select {
@@ -100,7 +100,7 @@ func (a *attempt) send(response *handlerv1.InvokeResponse) error {
 	}
 	if err := a.stream.Send(response); err != nil {
 		if a.stream.Context().Err() != nil || errors.Is(err, io.EOF) {
-			a.cancel(ErrAttemptEnded)
+			a.cancel()
 			return ErrAttemptEnded
 		}
 		return fmt.Errorf("send to the edge: %w", err)
@@ -141,7 +141,7 @@ func (a *attempt) carryAway() error {
 	a.mutex.Lock()
 	a.carried = true
 	a.mutex.Unlock()
-	a.cancel(ErrAttemptEnded)
+	a.cancel()
 	return ErrAttemptEnded
 }
 

@@ -1,7 +1,6 @@
 package handler
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -29,7 +28,7 @@ func (s *Server) Invoke(stream grpc.BidiStreamingServer[handlerv1.InvokeRequest,
 		return status.Error(codes.InvalidArgument, "the first message of a stream must be Begin")
 	}
 	attempt := newAttempt(stream, begin)
-	defer attempt.cancel(context.Canceled)
+	defer attempt.cancel()
 	go attempt.receive()
 
 	finish, err := s.run(&Context{Context: attempt.ctx, attempt: attempt})
