@@ -135,19 +135,19 @@ func typed(text, schemaType string) (jsontext.Value, error) {
 		return jsontext.AppendQuote(nil, text)
 	case "number", "integer":
 		if !valid || kind != '0' {
-			return nil, fmt.Errorf("a number is wanted")
+			return nil, errors.New("a number is wanted")
 		}
 	case "boolean":
 		if !valid || kind != 't' && kind != 'f' {
-			return nil, fmt.Errorf("true or false is wanted")
+			return nil, errors.New("true or false is wanted")
 		}
 	case "array":
 		if !valid || kind != '[' {
-			return nil, fmt.Errorf(`a JSON array is wanted, such as ["a","b"]`)
+			return nil, errors.New(`a JSON array is wanted, such as ["a","b"]`)
 		}
 	case "object":
 		if !valid || kind != '{' {
-			return nil, fmt.Errorf(`a JSON object is wanted, such as {"a":1}`)
+			return nil, errors.New(`a JSON object is wanted, such as {"a":1}`)
 		}
 	default:
 		if !valid {

@@ -3,6 +3,7 @@ package ask_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,11 +43,11 @@ func TestAsksKeepTheirOrderAndKinds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys := ""
+	var keys []string
 	for _, one := range asks {
-		keys += one.Key
+		keys = append(keys, one.Key)
 	}
-	if keys != "zamb" {
+	if !slices.Equal(keys, []string{"z", "a", "m", "b"}) {
 		t.Errorf("the order is %q, want the server's", keys)
 	}
 	if !asks[0].Roots || asks[1].Sampling == nil || asks[2].Link == nil || asks[3].Form == nil {
@@ -118,8 +119,8 @@ func TestFieldsAreReadInOrderWithTheirKinds(t *testing.T) {
 func TestTypedTextBecomesAValueOfTheField(t *testing.T) {
 	form := formOf(t, everyKind)
 	field := map[string]*ask.Field{}
-	for i := range form.Fields {
-		field[form.Fields[i].Name] = &form.Fields[i]
+	for _, one := range form.Fields {
+		field[one.Name] = one
 	}
 	for _, test := range []struct{ name, typed, want string }{
 		{"email", "a@example.com", `"a@example.com"`},

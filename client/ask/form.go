@@ -17,7 +17,7 @@ type Form struct {
 	// Message says why.
 	Message string
 	// Fields are the form's fields in the server's order.
-	Fields []Field
+	Fields []*Field
 
 	schema *jsonschema.Schema
 }
@@ -149,12 +149,12 @@ func newForm(text string, requestedSchema jsontext.Value) (*Form, error) {
 }
 
 // newField reads one property of a requested schema.
-func newField(member member, required bool) (Field, error) {
+func newField(member member, required bool) (*Field, error) {
 	var schema property
 	if err := json.Unmarshal(member.value, &schema); err != nil {
-		return Field{}, err
+		return nil, err
 	}
-	field := Field{
+	field := &Field{
 		Name:        member.name,
 		Title:       schema.Title,
 		Description: schema.Description,

@@ -15,6 +15,7 @@ package rounds
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -106,7 +107,7 @@ func (l *Loop) answer(ctx context.Context, text jsontext.Value, round int) (map[
 		added["requestState"] = required.RequestState
 	case 0, 'n':
 	default:
-		return nil, fmt.Errorf("the server sent a requestState that is not a string")
+		return nil, errors.New("the server sent a requestState that is not a string")
 	}
 	var asks []ask.Ask
 	if kind := required.InputRequests.Kind(); kind != 0 && kind != 'n' {
@@ -117,7 +118,7 @@ func (l *Loop) answer(ctx context.Context, text jsontext.Value, round int) (map[
 	}
 	if len(asks) == 0 {
 		if len(added) == 0 {
-			return nil, fmt.Errorf("the server asks for input without saying which")
+			return nil, errors.New("the server asks for input without saying which")
 		}
 		return added, l.Sleep(ctx, pause(round))
 	}

@@ -21,8 +21,8 @@ func (i *Interviewer) form(ctx context.Context, form *ask.Form) (jsontext.Value,
 	i.printf("  (%s says no, %s says nothing, at any prompt)\n", declineWord, cancelWord)
 	values := map[string]jsontext.Value{}
 	for {
-		for n := range form.Fields {
-			if err := i.field(ctx, &form.Fields[n], values); err != nil {
+		for _, field := range form.Fields {
+			if err := i.field(ctx, field, values); err != nil {
 				return nil, err
 			}
 		}

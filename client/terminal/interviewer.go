@@ -126,8 +126,7 @@ func (i *Interviewer) Ask(ctx context.Context, asked ask.Ask) (jsontext.Value, e
 	default:
 		return nil, fmt.Errorf("nobody can be asked %q", asked.Key)
 	}
-	var ended *acted
-	if errors.As(err, &ended) {
+	if ended, ok := errors.AsType[*acted](err); ok {
 		return ask.Response(ended.action, nil), nil
 	}
 	return response, err

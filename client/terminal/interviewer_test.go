@@ -20,16 +20,13 @@ func TestMain(m *testing.M) {
 }
 
 // interview puts an ask to somebody who types the lines and then nothing more.
-func interview(t *testing.T, request string, lines ...string) (response string, screen string, err error) {
+func interview(t *testing.T, request string, lines ...string) (response, screen string, err error) {
 	t.Helper()
 	asks, err := ask.Parse(jsontext.Value(`{"k":` + request + `}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	typed := ""
-	for _, line := range lines {
-		typed += line + "\n"
-	}
+	typed := strings.Join(append(lines, ""), "\n")
 	var shown bytes.Buffer
 	interviewer := terminal.NewInterviewer("shop.example:8080", false, strings.NewReader(typed), &shown)
 	defer interviewer.Close()

@@ -27,8 +27,7 @@ func (i *Interviewer) sampling(ctx context.Context, sampling *ask.Sampling) (jso
 	var reply []string
 	for {
 		typed, err := i.prompt(ctx, "> ")
-		var ended *acted
-		if errors.As(err, &ended) {
+		if _, ok := errors.AsType[*acted](err); ok {
 			return nil, ask.ErrDeclined
 		}
 		if err != nil {

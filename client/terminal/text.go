@@ -39,7 +39,7 @@ func Line(text string) string {
 func neutralise(text string, lines bool) string {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	var safe strings.Builder
-	for len(text) > 0 {
+	for text != "" {
 		r, size := utf8.DecodeRuneInString(text)
 		switch {
 		case r == utf8.RuneError && size == 1:

@@ -14,7 +14,7 @@ import (
 
 func TestAServersTextCannotControlTheTerminal(t *testing.T) {
 	for text, want := range map[string]string{
-		"plain ä 世界 👩‍🚀":           "plain ä 世界 👩‍🚀",
+		"plain ä Привет 👩‍🚀":       "plain ä Привет 👩‍🚀",
 		"\x1b]0;title\x07":         `\x1b]0;title\x07`,
 		"\x1b[2J\x1b[1;1Hhello":    `\x1b[2J\x1b[1;1Hhello`,
 		"\u009b31mred":             `\x9b31mred`,

@@ -79,8 +79,7 @@ func TestAStreamWithoutAResultIsAnError(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := stream(t, events).Call(t.Context(), wire.Request{Method: "tools/call"})
-			var broken *wire.ProtocolError
-			if !errors.As(err, &broken) {
+			if _, ok := errors.AsType[*wire.ProtocolError](err); !ok {
 				t.Errorf("got %v, want a protocol error", err)
 			}
 		})

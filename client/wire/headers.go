@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"math/big"
 	"net/http"
@@ -231,7 +232,7 @@ func integerText(number string) (string, bool, error) {
 	const longestNumber = 40 // with an exponent of two digits at most, a number this long stays cheap to expand
 	mantissa, exponent, _ := strings.Cut(strings.ToLower(number), "e")
 	if len(mantissa) > longestNumber || len(strings.TrimLeft(exponent, "+-0")) > 2 {
-		return "", false, fmt.Errorf("a number this long cannot be one")
+		return "", false, errors.New("a number this long cannot be one")
 	}
 	exact, ok := new(big.Rat).SetString(number)
 	if !ok || !exact.IsInt() {

@@ -15,15 +15,15 @@ import (
 // basic/transports/streamable-http, "Value Encoding".
 func TestHeaderValuesAreEncodedAsTheRevisionShows(t *testing.T) {
 	for value, want := range map[string]string{
-		"us-west1":           "us-west1",
-		"Hello, 世界":          "=?base64?SGVsbG8sIOS4lueVjA==?=",
-		" padded ":           "=?base64?IHBhZGRlZCA=?=",
-		"line1\nline2":       "=?base64?bGluZTEKbGluZTI=?=",
-		"=?base64?literal?=": "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?=",
-		"a\tb c~":            "a\tb c~",
-		"":                   "",
-		"\x7f":               "=?base64?fw==?=",
-		"=?BASE64?x?=":       "=?BASE64?x?=",
+		"us-west1":            "us-west1",
+		"Hello, \u4e16\u754c": "=?base64?SGVsbG8sIOS4lueVjA==?=",
+		" padded ":            "=?base64?IHBhZGRlZCA=?=",
+		"line1\nline2":        "=?base64?bGluZTEKbGluZTI=?=",
+		"=?base64?literal?=":  "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?=",
+		"a\tb c~":             "a\tb c~",
+		"":                    "",
+		"\x7f":                "=?base64?fw==?=",
+		"=?BASE64?x?=":        "=?BASE64?x?=",
 	} {
 		if got := wire.EncodeHeaderValue(value); got != want {
 			t.Errorf("%q became %q, want %q", value, got, want)

@@ -182,7 +182,7 @@ func TestABusyServerIsTriedAgain(t *testing.T) {
 		w.Header().Set("Retry-After", "0")
 		rpcError(http.StatusServiceUnavailable, -32603, "the sealer cannot be reached")(w, r, got)
 	}
-	server := called(t, busy, busy, result(`{"content":[{"type":"text","text":"done"}]}`))
+	server := called(t, busy, result(`{"content":[{"type":"text","text":"done"}]}`))
 	got := countersign(t, server.url, "call", "t").expect(t, exitOK)
 	got.mentions(t, "trying again in 0s")
 	countersign(t, called(t, busy).url, "call", "t").expect(t, exitRPCError).mentions(t, "tried 4 times")

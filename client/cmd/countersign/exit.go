@@ -90,7 +90,7 @@ func codeOf(err error) int {
 // isTerminal says whether a stream is a terminal.
 func isTerminal(stream any) bool {
 	file, ok := stream.(*os.File)
-	return ok && term.IsTerminal(int(file.Fd())) //nolint:gosec // a file descriptor is small
+	return ok && term.IsTerminal(int(file.Fd()))
 }
 
 // width is how many columns a terminal has, or zero.
@@ -99,7 +99,7 @@ func width(stream any) int {
 	if !ok {
 		return 0
 	}
-	columns, _, err := term.GetSize(int(file.Fd())) //nolint:gosec // a file descriptor is small
+	columns, _, err := term.GetSize(int(file.Fd()))
 	if err != nil {
 		return 0
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"runtime/debug"
 	"time"
 
@@ -91,7 +92,7 @@ func parse(arguments []string, console console) (command, *flags, int) {
 	if err != nil {
 		return nil, nil, console.fail(fmt.Errorf("%w; see countersign --help", err))
 	}
-	chosen, ok := parsed.Selected().Target.Addr().Interface().(runner)
+	chosen, ok := reflect.TypeAssert[runner](parsed.Selected().Target.Addr())
 	if !ok {
 		return nil, nil, console.fail(fmt.Errorf("%q is no command", parsed.Command()))
 	}

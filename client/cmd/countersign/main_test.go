@@ -56,7 +56,7 @@ func result(text string) reply {
 }
 
 // rpcError answers with a JSON-RPC error.
-func rpcError(status int, code int, message string) reply {
+func rpcError(status, code int, message string) reply {
 	return func(w http.ResponseWriter, _ *http.Request, got request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(status)
@@ -101,9 +101,9 @@ func (s *server) of(method string) []request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var some []request
-	for _, one := range s.requests {
-		if one.Method == method {
-			some = append(some, one)
+	for i := range s.requests {
+		if s.requests[i].Method == method {
+			some = append(some, s.requests[i])
 		}
 	}
 	return some
