@@ -45,8 +45,10 @@ type HandlerServiceClient interface {
 	// Describe returns everything this service offers. The edge calls it when it
 	// connects and again whenever Watch says that the catalog changed.
 	Describe(ctx context.Context, in *DescribeRequest, opts ...grpc.CallOption) (*DescribeResponse, error)
-	// Watch tells the edge about changes for as long as the stream is open. A
-	// service whose catalog never changes may answer UNIMPLEMENTED.
+	// Watch tells the edge about changes for as long as the stream is open. The
+	// first message is catalog_changed with the present revision, so that a change
+	// between Describe and Watch is not lost. A service whose catalog never changes
+	// may answer UNIMPLEMENTED.
 	Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchResponse], error)
 	// Complete suggests values for one argument of a prompt or of a resource
 	// template. A service without suggestions may answer UNIMPLEMENTED.
@@ -136,8 +138,10 @@ type HandlerServiceServer interface {
 	// Describe returns everything this service offers. The edge calls it when it
 	// connects and again whenever Watch says that the catalog changed.
 	Describe(context.Context, *DescribeRequest) (*DescribeResponse, error)
-	// Watch tells the edge about changes for as long as the stream is open. A
-	// service whose catalog never changes may answer UNIMPLEMENTED.
+	// Watch tells the edge about changes for as long as the stream is open. The
+	// first message is catalog_changed with the present revision, so that a change
+	// between Describe and Watch is not lost. A service whose catalog never changes
+	// may answer UNIMPLEMENTED.
 	Watch(*WatchRequest, grpc.ServerStreamingServer[WatchResponse]) error
 	// Complete suggests values for one argument of a prompt or of a resource
 	// template. A service without suggestions may answer UNIMPLEMENTED.
