@@ -23,6 +23,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -49,23 +50,29 @@ type Check struct {
 	// Sentence tells an unauthenticated reader what it means when the check fails:
 	// "the sealer does not answer". It holds no detail of the error.
 	Sentence string
+	// AtStart: the check holds readiness back until it has passed once. A failure
+	// after that is named, and the service stays ready: it can still do what does not
+	// need this dependency.
+	AtStart bool
 }
 
 // Readiness is the checks that must all pass before a service takes traffic.
 type Readiness struct {
 	logger *slog.Logger
 	checks []Check
+	// passed says which checks have passed once, by position.
+	passed []atomic.Bool
 }
 
 // NewReadiness makes a Readiness of the checks. Failures are logged with their
 // cause.
 func NewReadiness(logger *slog.Logger, checks ...Check) *Readiness {
-	return &Readiness{logger: logger, checks: checks}
+	return &Readiness{logger: logger, checks: checks, passed: make([]atomic.Bool, len(checks))}
 }
 
 // Report is the result of all checks.
 type Report struct {
-	// Ready is whether every check passed.
+	// Ready is whether every check passed that readiness depends on now.
 	Ready bool `json:"ready"`
 	// Checks holds `ok` or the check's sentence, by the check's name.
 	Checks map[string]string `json:"checks"`
@@ -90,8 +97,10 @@ func (r *Readiness) Report(ctx context.Context) Report {
 	for position, check := range r.checks {
 		report.Checks[check.Name] = "ok"
 
-		if failures[position] != nil {
-			report.Ready = false
+		if failures[position] == nil {
+			r.passed[position].Store(true)
+		} else {
+			report.Ready = report.Ready && check.AtStart && r.passed[position].Load()
 			report.Checks[check.Name] = check.Sentence
 			r.logger.WarnContext(ctx, "readiness check failed", "check", check.Name, "error", failures[position])
 		}

@@ -30,6 +30,31 @@ func get(t *testing.T, handler http.Handler, path string) *httptest.ResponseReco
 	return recorder
 }
 
+func TestACheckAtStartHoldsReadinessBackUntilItHasPassedOnce(t *testing.T) {
+	t.Parallel()
+
+	failure := errors.New("not yet")
+	readiness := operations.NewReadiness(slog.New(slog.DiscardHandler),
+		operations.Check{Name: "sealer", Sentence: "it does not answer", Run: func(context.Context) error { return failure }, AtStart: true})
+
+	for _, want := range []struct {
+		failure error
+		ready   bool
+		text    string
+	}{
+		{failure, false, "it does not answer"},
+		{nil, true, "ok"},
+		{failure, true, "it does not answer"},
+	} {
+		failure = want.failure
+
+		report := readiness.Report(t.Context())
+		if report.Ready != want.ready || report.Checks["sealer"] != want.text {
+			t.Errorf("with %v: got %+v", want.failure, report)
+		}
+	}
+}
+
 func TestReadyNamesTheFailingDependencyAndLogsItsCause(t *testing.T) {
 	t.Parallel()
 

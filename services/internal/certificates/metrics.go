@@ -1,0 +1,27 @@
+package certificates
+
+import (
+	"errors"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+const (
+	// MetricReloads counts how many times new certificates were taken.
+	MetricReloads = "countersign_certificate_reloads_total"
+	// MetricReloadErrors counts how many times new files were bad and the old
+	// certificates stayed.
+	MetricReloadErrors = "countersign_certificate_reload_errors_total"
+)
+
+// Register makes the counts of a Source metrics.
+func (s *Source) Register(registerer prometheus.Registerer) error {
+	return errors.Join(
+		registerer.Register(prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: MetricReloads, Help: "Times new certificates were taken.",
+		}, func() float64 { return float64(s.Reloads()) })),
+		registerer.Register(prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: MetricReloadErrors, Help: "Times new certificate files were not usable.",
+		}, func() float64 { return float64(s.Refused()) })),
+	)
+}
