@@ -57,8 +57,6 @@ type Sampling struct {
 	SystemPrompt string `json:"systemPrompt"`
 	// MaxTokens is the longest reply wanted, as the server wrote it.
 	MaxTokens jsontext.Value `json:"maxTokens"`
-	// Tools are tools that the model may use. This client does not offer them.
-	Tools jsontext.Value `json:"tools"`
 }
 
 // SamplingMessage is one message of a conversation.

@@ -24,7 +24,7 @@ const (
 
 // ErrDeclined says that the user would not answer a sampling request. The revision
 // has no way to tell a server so: the request is simply not sent again.
-var ErrDeclined = errors.New("declined")
+var ErrDeclined = errors.New("it was declined, and the request is not sent again")
 
 // Response is the answer to a form or a link. Content is empty except for an
 // accepted form.

@@ -16,6 +16,9 @@ const (
 	// CodeHeaderMismatch is the error of a request whose headers do not mirror its
 	// body.
 	CodeHeaderMismatch = -32020
+	// CodeMissingClientCapability is the error of a request that needs a capability
+	// which the client did not declare.
+	CodeMissingClientCapability = -32021
 	// CodeUnsupportedProtocolVersion is the error of a revision that the server
 	// does not have.
 	CodeUnsupportedProtocolVersion = -32022

@@ -1,11 +1,11 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -90,6 +90,11 @@ func TestExitCodesTellWhatHappened(t *testing.T) {
 	}{
 		"a failed tool":          {result(`{"content":[{"type":"text","text":"out of stock"}],"isError":true}`), exitToolFailed, "the tool failed"},
 		"an error of the server": {rpcError(http.StatusBadRequest, -32602, "bad\x1b[2J"), exitRPCError, `error -32602: bad\x1b[2J`},
+		"a missing capability": {func(w http.ResponseWriter, _ *http.Request, got request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32021,"message":"no","data":{"requiredCapabilities":{"roots":{}}}}}`, got.ID)
+		}, exitRPCError, "--root offers roots"},
 		"an unknown result type": {result(`{"resultType":"banana"}`), exitFailed, `unknown type "banana"`},
 		"no MCP server":          {func(w http.ResponseWriter, _ *http.Request, _ request) { http.NotFound(w, nil) }, exitFailed, "HTTP status 404"},
 	} {
@@ -207,6 +212,11 @@ func TestToolArgumentsAreMirroredAndAFreshDefinitionIsFetchedOnMismatch(t *testi
 	}
 }
 
+func TestATimeoutNamesTheFlag(t *testing.T) {
+	server := called(t, func(_ http.ResponseWriter, r *http.Request, _ request) { <-r.Context().Done() })
+	countersign(t, server.url, "call", "t", "--timeout", "100ms").expect(t, exitFailed).mentions(t, "no result came within 100ms; --timeout")
+}
+
 func TestAToolThatIsNotListedIsTheServersToRefuse(t *testing.T) {
 	server := called(t, rpcError(http.StatusOK, -32602, "unknown tool"))
 	countersign(t, server.url, "call", "other", "a=1").expect(t, exitRPCError).mentions(t, "unknown tool")
@@ -216,13 +226,20 @@ func TestAToolThatIsNotListedIsTheServersToRefuse(t *testing.T) {
 }
 
 func TestAnInterruptClosesTheResponse(t *testing.T) {
-	ctx, interrupt := context.WithCancel(t.Context())
+	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt)
+	defer stop()
+	self, err := os.FindProcess(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
 	closed := make(chan struct{})
 	server := called(t, func(w http.ResponseWriter, r *http.Request, _ request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		_, _ = io.WriteString(w, ":\n")
 		w.(http.Flusher).Flush()
-		interrupt()
+		if err := self.Signal(os.Interrupt); err != nil {
+			t.Errorf("interrupt: %v", err)
+		}
 		<-r.Context().Done()
 		close(closed)
 	})

@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/term"
 
 	"github.com/countersign-mcp/countersign/client/ask"
@@ -51,8 +53,26 @@ func (c console) fail(err error) int {
 	if err == nil || errors.Is(err, errToolFailed) {
 		return code
 	}
-	c.notef("%s", err)
+	c.notef("%s%s", err, hint(err))
 	return code
+}
+
+// hint is what the user can do about an error, where a flag would help.
+func hint(err error) string {
+	if has[*wire.TimeoutError](err) {
+		return "; --timeout changes how long to wait"
+	}
+	rpcError, ok := errors.AsType[*wire.RPCError](err)
+	if !ok || rpcError.Code != wire.CodeMissingClientCapability {
+		return ""
+	}
+	var missing struct {
+		Capabilities map[string]jsontext.Value `json:"requiredCapabilities"`
+	}
+	if json.Unmarshal(rpcError.Data, &missing) == nil && missing.Capabilities["roots"] != nil {
+		return "; --root offers roots"
+	}
+	return ""
 }
 
 // notef writes a line beside the result. Everything in it that came from a server
@@ -64,11 +84,6 @@ func (c console) notef(format string, arguments ...any) {
 
 // codeOf is the exit code for an error.
 func codeOf(err error) int {
-	var (
-		rpcError   *wire.RPCError
-		tooMany    *rounds.TooManyRoundsError
-		unanswered *unansweredError
-	)
 	switch {
 	case err == nil:
 		return exitOK
@@ -76,15 +91,21 @@ func codeOf(err error) int {
 		return exitInterrupted
 	case errors.Is(err, errToolFailed):
 		return exitToolFailed
-	case errors.As(err, &tooMany):
+	case has[*rounds.TooManyRoundsError](err):
 		return exitRounds
-	case errors.As(err, &unanswered), errors.Is(err, ask.ErrDeclined):
+	case has[*unansweredError](err), errors.Is(err, ask.ErrDeclined):
 		return exitUnanswered
-	case errors.As(err, &rpcError):
+	case has[*wire.RPCError](err):
 		return exitRPCError
 	default:
 		return exitFailed
 	}
+}
+
+// has says whether an error is of a type.
+func has[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
 }
 
 // isTerminal says whether a stream is a terminal.
