@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+
+	handlerv1 "github.com/countersign-mcp/countersign/proto/gen/go/countersign/handler/v1"
+	sealv1 "github.com/countersign-mcp/countersign/proto/gen/go/countersign/seal/v1"
+	"github.com/countersign-mcp/countersign/services/internal/certificates"
+	"github.com/countersign-mcp/countersign/services/internal/operations"
+	"github.com/countersign-mcp/countersign/services/mcpedge/catalog"
+	"github.com/countersign-mcp/countersign/services/mcpedge/failure"
+	"github.com/countersign-mcp/countersign/services/mcpedge/identity"
+	"github.com/countersign-mcp/countersign/services/mcpedge/modern"
+	"github.com/countersign-mcp/countersign/services/mcpedge/render"
+	"github.com/countersign-mcp/countersign/services/mcpedge/state"
+	"github.com/countersign-mcp/countersign/services/mcpedge/telemetry"
+	mcphttp "github.com/countersign-mcp/countersign/services/mcpedge/transport/http"
+)
+
+// edge is the assembled service.
+type edge struct {
+	config    Config
+	logger    *slog.Logger
+	catalog   *catalog.Catalog
+	readiness *operations.Readiness
+	endpoint  http.Handler
+}
+
+func newEdge(config Config, sealer *sealerConnection, handlers *handlerConnections, metrics *telemetry.Metrics, logger *slog.Logger) *edge {
+	entries := catalog.New(handlers.list, logger, metrics)
+	server := modern.NewServer(modern.Options{
+		Catalog: entries,
+		Sealer: state.NewSealer(sealer.client, state.Options{
+			Context:       &sealv1.Context{Audience: config.Context.Audience, Tenant: config.Context.Tenant, Environment: config.Context.Environment},
+			Encrypt:       config.EncryptRequestState,
+			MaxTokenBytes: int(config.Limits.MaxRequestStateBytes),
+			MaxRound:      config.Limits.MaxRounds,
+			Lifetime:      config.Limits.RequestStateLifetime.Duration(),
+			Timeout:       config.Limits.SealerTimeout.Duration(),
+		}),
+		Renderer:       render.NewRenderer(render.ServerInfo{Name: config.Server.Name, Version: config.Server.Version, Title: config.Server.Title}),
+		Metrics:        metrics,
+		Logger:         logger,
+		Now:            time.Now,
+		RequestTimeout: config.Limits.RequestTimeout.Duration(),
+		ChainLifetime:  config.Limits.ChainLifetime.Duration(),
+	})
+	return &edge{
+		config:    config,
+		logger:    logger,
+		catalog:   entries,
+		readiness: operations.NewReadiness(logger, checks(sealer, handlers, entries)...),
+		endpoint: mcphttp.NewHandler(mcphttp.Options{
+			Server:         server,
+			Principals:     principals(config.Principal),
+			Logger:         logger,
+			Refused:        func(reason failure.Reason) { metrics.MessageRefused(string(reason)) },
+			MaxBodyBytes:   config.Limits.MaxBodyBytes.Int64(),
+			BodyTimeout:    readBodyTimeout,
+			MaxDepth:       config.Limits.MaxDepth,
+			AllowedHosts:   config.AllowedHosts,
+			AllowedOrigins: config.AllowedOrigins,
+		}),
+	}
+}
+
+// server returns the HTTP server for clients. It has no write timeout: a stream
+// lasts as long as its request, which has a timeout of its own.
+func (e *edge) server() *http.Server {
+	mux := http.NewServeMux()
+	mux.Handle(e.config.Endpoint, e.endpoint)
+	return &http.Server{
+		Handler:           mux,
+		ReadHeaderTimeout: readHeaderTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          slog.NewLogLogger(e.logger.Handler(), slog.LevelInfo),
+	}
+}
+
+func principals(config Principal) identity.Source {
+	if config.Source != sourceTrustedHeader {
+		return identity.Anonymous{}
+	}
+	prefixes, _ := config.prefixes() // load has checked them
+	return identity.TrustedHeader{Header: config.Header, Issuer: config.Issuer, Proxies: prefixes}
+}
+
+// checks are what must have answered once before the edge takes traffic. After that
+// a failure is named and the edge stays ready: calls that need no seal, and other
+// handlers, still work.
+func checks(sealer *sealerConnection, handlers *handlerConnections, entries *catalog.Catalog) []operations.Check {
+	list := []operations.Check{{Name: "sealer", Run: sealer.check, Sentence: "the sealer does not answer or has no keys", AtStart: true}}
+	for _, handler := range handlers.list {
+		list = append(list, operations.Check{
+			Name:     "handler/" + handler.Name,
+			Run:      func(context.Context) error { return entries.Reachable(handler.Name) },
+			Sentence: "the handler service does not answer",
+			AtStart:  true,
+		})
+	}
+	return list
+}
+
+// handlerConnections are the connections to the handler services.
+type handlerConnections struct {
+	list    []*catalog.Handler
+	closers []func() error
+}
+
+func connectHandlers(config Config, logger *slog.Logger) (*handlerConnections, error) {
+	connections := &handlerConnections{}
+	for _, handler := range config.Handlers {
+		most := int(config.Limits.MaxHandlerMessageBytes)
+		connection, closer, err := dial(handler.Target, handler.TLS, logger, roundRobin,
+			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(most), grpc.MaxCallSendMsgSize(most)))
+		if err != nil {
+			connections.close()
+			return nil, fmt.Errorf("connect to handler %q: %w", handler.Name, err)
+		}
+		connections.closers = append(connections.closers, closer)
+		connections.list = append(connections.list, &catalog.Handler{Name: handler.Name, Client: handlerv1.NewHandlerServiceClient(connection)})
+	}
+	return connections, nil
+}
+
+func (c *handlerConnections) close() {
+	for _, closer := range c.closers {
+		_ = closer() // the process ends
+	}
+}
+
+// roundRobin spreads calls over the replicas that a target resolves to.
+const roundRobin = `{"loadBalancingConfig":[{"round_robin":{}}]}`
+
+// dial connects to a service; the connection is made when it is first used.
+func dial(target string, files certificates.Files, logger *slog.Logger, serviceConfig string, options ...grpc.DialOption) (*grpc.ClientConn, func() error, error) {
+	var transport credentials.TransportCredentials = insecure.NewCredentials()
+	closeFiles := func() error { return nil }
+	if files.Configured() {
+		source, err := certificates.Open(files, logger)
+		if err != nil {
+			return nil, nil, err
+		}
+		closeFiles = source.Close
+		transport = source.ClientCredentials("")
+	}
+	options = append([]grpc.DialOption{grpc.WithTransportCredentials(transport), grpc.WithDefaultServiceConfig(serviceConfig)}, options...)
+	connection, err := grpc.NewClient(target, options...)
+	if err != nil {
+		return nil, nil, errors.Join(err, closeFiles())
+	}
+	return connection, func() error { return errors.Join(connection.Close(), closeFiles()) }, nil
+}
