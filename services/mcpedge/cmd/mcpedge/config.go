@@ -127,7 +127,7 @@ type Limits struct {
 // EmbeddedSealer configures the sealer in this process.
 type EmbeddedSealer struct {
 	// Keys is where root keys come from, as in the sealer's own configuration.
-	Keys keysource.Config `yaml:"keys"`
+	Keys keysource.Configuration `yaml:"keys"`
 }
 
 // Handler is a handler service.
@@ -203,7 +203,7 @@ func (c *Config) check() error {
 		"sealer: %q is not on this machine, and plaintext would expose what is sealed; give sealerTLS", c.Sealer)
 	if c.Sealer == sealerEmbedded {
 		err := c.EmbeddedSealer.Keys.Check()
-		demand(err == nil, "embeddedSealer.%w", err)
+		demand(err == nil, "embeddedSealer.keys: %w", err)
 	}
 	demand(len(c.Handlers) > 0, "handlers: name at least one")
 	names := map[string]bool{}

@@ -15,6 +15,7 @@ import (
 
 	sealv1 "github.com/countersign-mcp/countersign/proto/gen/go/countersign/seal/v1"
 	"github.com/countersign-mcp/countersign/services/mcpedge/state"
+	"github.com/countersign-mcp/countersign/services/sealer/keyring"
 	"github.com/countersign-mcp/countersign/services/sealer/server"
 )
 
@@ -60,9 +61,13 @@ func connectSealer(ctx context.Context, config Config, registry *prometheus.Regi
 
 // embedSealer runs a sealer in this process.
 func embedSealer(ctx context.Context, config EmbeddedSealer, registry *prometheus.Registry, logger *slog.Logger) (*sealerConnection, error) {
-	keys, err := config.Keys.Open(time.Now, rand.Reader, logger)
+	source, err := config.Keys.Open(time.Now(), rand.Reader, logger)
 	if err != nil {
 		return nil, fmt.Errorf("open the embedded sealer's keys: %w", err)
+	}
+	keys, err := keyring.New(source, config.Keys.Settings(), time.Now, logger)
+	if err != nil {
+		return nil, fmt.Errorf("make the embedded sealer's keyring: %w", err)
 	}
 	sealer, err := server.New(keys, time.Now, rand.Reader, registry, logger)
 	if err != nil {
