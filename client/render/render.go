@@ -67,7 +67,7 @@ func (p *Printer) text(text string) {
 // pretty shows JSON with indentation and its numbers as they came.
 func (p *Printer) pretty(value jsontext.Value) {
 	indented := value.Clone()
-	if err := indented.Indent(); err != nil {
+	if err := indented.Indent(jsontext.WithIndent("  ")); err != nil {
 		p.text(string(value))
 		return
 	}

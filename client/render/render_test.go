@@ -34,12 +34,12 @@ func TestAToolsResultIsShownToPeople(t *testing.T) {
 		"a picture":        {`{"content":[{"type":"image","mimeType":"image/png","data":"AAEC"}]}`, "[image, image/png, 3 B; --output FOLDER saves it]\n"},
 		"a link":           {`{"content":[{"type":"resource_link","uri":"file:///a","name":"a","mimeType":"text/plain"}]}`, "a <file:///a> text/plain\n"},
 		"a resource":       {`{"content":[{"type":"resource","resource":{"uri":"file:///a","text":"hello"}}]}`, "file:///a:\nhello\n"},
-		"an unknown block": {`{"content":[{"type":"hologram","n":1.10}]}`, "{\n\t\"type\": \"hologram\",\n\t\"n\": 1.10\n}\n"},
-		"structure":        {`{"content":[],"structuredContent":{"n":9007199254740993,"d":1.10}}`, "{\n\t\"n\": 9007199254740993,\n\t\"d\": 1.10\n}\n"},
-		"structure twice":  {`{"content":[{"type":"text","text":"{\"d\":1.10, \"n\":1}"}],"structuredContent":{"n":1,"d":1.10}}`, "{\n\t\"n\": 1,\n\t\"d\": 1.10\n}\n"},
+		"an unknown block": {`{"content":[{"type":"hologram","n":1.10}]}`, "{\n  \"type\": \"hologram\",\n  \"n\": 1.10\n}\n"},
+		"structure":        {`{"content":[],"structuredContent":{"n":9007199254740993,"d":1.10}}`, "{\n  \"n\": 9007199254740993,\n  \"d\": 1.10\n}\n"},
+		"structure twice":  {`{"content":[{"type":"text","text":"{\"d\":1.10, \"n\":1}"}],"structuredContent":{"n":1,"d":1.10}}`, "{\n  \"n\": 1,\n  \"d\": 1.10\n}\n"},
 		"text and structure": {
 			`{"content":[{"type":"text","text":"Paid."}],"structuredContent":{"n":1}}`,
-			"Paid.\n{\n\t\"n\": 1\n}\n",
+			"Paid.\n{\n  \"n\": 1\n}\n",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

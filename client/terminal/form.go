@@ -136,7 +136,7 @@ func (i *Interviewer) fieldPrompt(field *ask.Field, preset jsontext.Value) strin
 	case ask.OneOf:
 		notes = append(notes, "one number")
 	case ask.SomeOf:
-		notes = append(notes, "numbers with commas, or none")
+		notes = append(notes, "numbers with commas"+noneNote(field))
 	case ask.JSON:
 		notes = append(notes, "JSON")
 	case ask.Text:
@@ -158,6 +158,14 @@ func (i *Interviewer) fieldPrompt(field *ask.Field, preset jsontext.Value) strin
 		prompt += fmt.Sprintf(" [%s]", Line(field.Show(preset)))
 	}
 	return prompt + ": "
+}
+
+// noneNote says how to choose nothing, where that is allowed.
+func noneNote(field *ask.Field) string {
+	if field.Check(jsontext.Value(`[]`)) != nil {
+		return ""
+	}
+	return ", or none"
 }
 
 // formatNote says in words what a format is.

@@ -132,9 +132,12 @@ func (i *Interviewer) Ask(ctx context.Context, asked ask.Ask) (jsontext.Value, e
 	return response, err
 }
 
-// heading says who asks and what for.
+// heading says who asks and what for. The message may be empty.
 func (i *Interviewer) heading(what, message string) {
 	i.printf("\n%s %s\n", i.bold(Line(i.Server)), what)
+	if message == "" {
+		return
+	}
 	for text := range strings.SplitSeq(strings.TrimSpace(Text(message)), "\n") {
 		i.printf("  %s\n", text)
 	}

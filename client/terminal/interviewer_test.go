@@ -47,6 +47,8 @@ var contact = form("Who are you?", `"name"`, `
 	"tags":{"type":"array","items":{"anyOf":[{"const":"n","title":"New"},{"const":"u","title":"Used"}]}},
 	"news":{"type":"boolean","default":false}`)
 
+var atLeastOne = form("m", "", `"kinds":{"type":"array","minItems":1,"items":{"type":"string","enum":["a"]}}`)
+
 func TestAFormIsAnsweredFieldByField(t *testing.T) {
 	for name, test := range map[string]struct {
 		request string
@@ -109,12 +111,22 @@ func TestAFormShowsWhoAsksWhatItTakesAndHowToRefuse(t *testing.T) {
 	for _, want := range []string{
 		"shop.example:8080", "Who are you?", "As in your passport", "Your name (at least 2 characters): ",
 		"age (a whole number; at least 18; optional): ", "That will not do: minimum: got 17, want 18",
-		"1  S", "2  M", "size (one number; optional, :skip leaves it out) [M]: ", "1  New", "news (y/n; optional, :skip leaves it out) [no]: ",
+		"1  S", "2  M", "size (one number; optional, :skip leaves it out) [M]: ", "1  New", "tags (numbers with commas, or none; optional): ", "news (y/n; optional, :skip leaves it out) [no]: ",
 		":decline", ":cancel", "You are about to send:", "Your name: Ada", "tags: New",
 	} {
 		if !strings.Contains(screen, want) {
 			t.Errorf("the screen does not show %q:\n%s", want, screen)
 		}
+	}
+}
+
+func TestNothingIsOfferedOnlyWhereItIsAllowed(t *testing.T) {
+	response, screen, err := interview(t, atLeastOne, "none", "1")
+	if err != nil || response != `{"action":"accept","content":{"kinds":["a"]}}` {
+		t.Errorf("got %s (%v)", response, err)
+	}
+	if !strings.Contains(screen, "kinds (numbers with commas; at least 1 of them; optional): ") {
+		t.Errorf("the prompt is wrong:\n%s", screen)
 	}
 }
 
