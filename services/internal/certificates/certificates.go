@@ -58,6 +58,17 @@ type Files struct {
 // Configured says whether any file is named. Open then needs all three.
 func (f Files) Configured() bool { return f != Files{} }
 
+// Check returns an error that says which file is not named.
+func (f Files) Check() error {
+	for position, name := range []string{"certificate", "key", "authorities"} {
+		if f.paths()[position] == "" {
+			return fmt.Errorf("mutual TLS needs certificate, key and authorities: %s is not given", name)
+		}
+	}
+
+	return nil
+}
+
 // Source holds the certificates in use and follows the files.
 type Source struct {
 	files   Files
@@ -79,8 +90,9 @@ type material struct {
 
 // Open reads the files and starts to follow them. The caller closes the Source.
 func Open(files Files, logger *slog.Logger) (*Source, error) {
-	if files.Certificate == "" || files.Key == "" || files.Authorities == "" {
-		return nil, errors.New("mutual TLS needs a certificate, a key and authorities: one of them is not configured")
+	err := files.Check()
+	if err != nil {
+		return nil, err
 	}
 
 	first, err := read(files)

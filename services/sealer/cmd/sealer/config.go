@@ -66,6 +66,13 @@ func (c *Configuration) check() error {
 		return fmt.Errorf("listen: %w", err)
 	}
 
+	if c.TLS.Configured() {
+		err = c.TLS.Check()
+		if err != nil {
+			return fmt.Errorf("tls: %w", err)
+		}
+	}
+
 	_, err = listener.Parse(c.OperationsListen)
 	if err != nil {
 		return fmt.Errorf("operationsListen: %w", err)
