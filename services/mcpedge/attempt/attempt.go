@@ -32,9 +32,9 @@ const finishGrace = time.Second
 // Client is the other end of the conversation, as the revision has it.
 type Client interface {
 	// Progress passes progress on.
-	Progress(*handlerv1.Progress) error
+	Progress(progress *handlerv1.Progress) error
 	// Log passes a log message on.
-	Log(*handlerv1.Log) error
+	Log(log *handlerv1.Log) error
 	// Ask puts questions. It returns an answer to each, in order; or a *Refusal,
 	// which the handler is told of and may survive; or any other error, which
 	// ends the attempt.

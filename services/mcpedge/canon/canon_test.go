@@ -1,6 +1,7 @@
 package canon
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"math/big"
@@ -144,7 +145,7 @@ func FuzzAppend(f *testing.F) {
 			t.Fatalf("%q was accepted as %q and is not JSON", text, once)
 		}
 		twice, err := Append(nil, once)
-		if err != nil || string(twice) != string(once) {
+		if err != nil || !bytes.Equal(twice, once) {
 			t.Fatalf("the form %q of %q has the form %q, %v", once, text, twice, err)
 		}
 	})

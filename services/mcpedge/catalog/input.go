@@ -9,7 +9,7 @@ import (
 )
 
 var (
-	errToolName = errors.New("a tool's name is 1 to 128 of A-Z a-z 0-9 _ - .")
+	errToolName = errors.New("a tool's name must be 1 to 128 letters, digits, underscores, hyphens and dots")
 	errNoName   = errors.New("it has no name")
 	errTwice    = errors.New("the handler offers it twice")
 )

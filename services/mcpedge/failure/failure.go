@@ -83,6 +83,8 @@ type form struct {
 	frozen bool
 	// retryAfter, if not zero, is what the client is told to wait.
 	retryAfter time.Duration
+	// alarming: it is no client's doing, and an operator should look.
+	alarming bool
 }
 
 // forms holds a form for every reason.
@@ -113,19 +115,19 @@ var forms = map[Reason]form{
 	InvalidAnswer:       {code: jsonrpc.CodeInvalidParams, status: http.StatusOK, sentence: "an input response is not valid"},
 	RequestStateRefused: {code: jsonrpc.CodeInvalidParams, status: http.StatusOK, sentence: "the requestState is not valid", frozen: true},
 	MissingCapability:   {code: jsonrpc.CodeMissingClientCapability, status: http.StatusBadRequest, sentence: "a required client capability was not declared"},
-	SealerUnavailable:   {code: jsonrpc.CodeInternalError, status: http.StatusServiceUnavailable, sentence: "request state cannot be handled now; try again", frozen: true, retryAfter: time.Second},
-	SealerFailed:        {code: jsonrpc.CodeInternalError, status: http.StatusOK, sentence: "internal error", frozen: true},
+	SealerUnavailable:   {code: jsonrpc.CodeInternalError, status: http.StatusServiceUnavailable, sentence: "request state cannot be handled now; try again", frozen: true, retryAfter: time.Second, alarming: true},
+	SealerFailed:        {code: jsonrpc.CodeInternalError, status: http.StatusOK, sentence: "internal error", frozen: true, alarming: true},
 
-	HandlerUnavailable: {code: jsonrpc.CodeInternalError, status: http.StatusServiceUnavailable, sentence: "the service behind this request cannot be reached now; try again", retryAfter: time.Second},
-	HandlerTimeout:     {code: jsonrpc.CodeInternalError, status: http.StatusOK, sentence: "the request took too long", frozen: true},
-	HandlerTooLarge:    {code: jsonrpc.CodeInternalError, status: http.StatusOK, sentence: "the result is too large", frozen: true},
-	HandlerMalformed:   {code: jsonrpc.CodeInternalError, status: http.StatusOK, sentence: "the service behind this request gave a malformed result", frozen: true},
-	HandlerFailed:      {code: jsonrpc.CodeInternalError, status: http.StatusOK, sentence: "the service behind this request failed", frozen: true},
+	HandlerUnavailable: {code: jsonrpc.CodeInternalError, status: http.StatusServiceUnavailable, sentence: "the service behind this request cannot be reached now; try again", retryAfter: time.Second, alarming: true},
+	HandlerTimeout:     {code: jsonrpc.CodeInternalError, status: http.StatusOK, sentence: "the request took too long", frozen: true, alarming: true},
+	HandlerTooLarge:    {code: jsonrpc.CodeInternalError, status: http.StatusOK, sentence: "the result is too large", frozen: true, alarming: true},
+	HandlerMalformed:   {code: jsonrpc.CodeInternalError, status: http.StatusOK, sentence: "the service behind this request gave a malformed result", frozen: true, alarming: true},
+	HandlerFailed:      {code: jsonrpc.CodeInternalError, status: http.StatusOK, sentence: "the service behind this request failed", frozen: true, alarming: true},
 	HandlerError:       {code: jsonrpc.CodeInternalError, status: http.StatusOK, sentence: "the service behind this request reported an error"},
 
 	Cancelled: {code: jsonrpc.CodeInternalError, status: 499, sentence: "the request was cancelled", frozen: true},
 
-	Internal: {code: jsonrpc.CodeInternalError, status: http.StatusInternalServerError, sentence: "internal error", frozen: true},
+	Internal: {code: jsonrpc.CodeInternalError, status: http.StatusInternalServerError, sentence: "internal error", frozen: true, alarming: true},
 }
 
 // Reasons lists every reason.
@@ -183,6 +185,10 @@ func (e *Error) Error() string {
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
+
+// Alarming says whether the failure is no client's doing, so that an operator
+// should look.
+func (e *Error) Alarming() bool { return forms[e.Reason].alarming }
 
 // Answer is what the client reads.
 type Answer struct {

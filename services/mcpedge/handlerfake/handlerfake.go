@@ -37,26 +37,26 @@ type Service struct {
 func New(catalog *handlerv1.Catalog) *Service { return &Service{catalog: catalog} }
 
 // Serve serves the service until the test ends and returns a client of it.
-func Serve(t testing.TB, service *Service) handlerv1.HandlerServiceClient {
-	t.Helper()
+func Serve(tb testing.TB, service *Service) handlerv1.HandlerServiceClient {
+	tb.Helper()
 	listener := bufconn.Listen(1 << 20)
 	server := grpc.NewServer()
 	handlerv1.RegisterHandlerServiceServer(server, service)
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		if err := server.Serve(listener); err != nil {
-			t.Errorf("serve the handler: %v", err)
+			tb.Errorf("serve the handler: %v", err)
 		}
 	})
 	connection, err := grpc.NewClient("passthrough:///handler",
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
 	if err != nil {
-		t.Fatalf("connect to the handler: %v", err)
+		tb.Fatalf("connect to the handler: %v", err)
 	}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		if err := connection.Close(); err != nil {
-			t.Errorf("close the connection: %v", err)
+			tb.Errorf("close the connection: %v", err)
 		}
 		server.Stop()
 		serving.Wait()

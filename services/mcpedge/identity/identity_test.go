@@ -9,7 +9,7 @@ import (
 )
 
 func TestAnonymousCallersAreOnePrincipal(t *testing.T) {
-	r := httptest.NewRequest(http.MethodPost, "/mcp", nil)
+	r := httptest.NewRequest(http.MethodPost, "/mcp", http.NoBody)
 	r.Header.Set("X-User", "alice")
 	if got, err := (Anonymous{}).Principal(r); err != nil || got != AnonymousPrincipal {
 		t.Errorf("got %+v, %v", got, err)
@@ -34,7 +34,7 @@ func TestTrustedHeaderIsBelievedFromItsProxiesAlone(t *testing.T) {
 		"unreadable peer":       {"@", []string{"alice"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := httptest.NewRequest(http.MethodPost, "/mcp", nil)
+			r := httptest.NewRequest(http.MethodPost, "/mcp", http.NoBody)
 			r.RemoteAddr = test.peer
 			for _, value := range test.headers {
 				r.Header.Add("X-User", value)

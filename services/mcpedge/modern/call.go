@@ -69,7 +69,8 @@ func newCall(request Request) (*call, error) {
 	if err := c.checkRevision(); err != nil {
 		return nil, err
 	}
-	return c, c.checkHeaders()
+	err = c.checkHeaders()
+	return c, err
 }
 
 // present returns a value, or nil where it is null: an explicit null says the same
@@ -89,7 +90,7 @@ func (c *call) withoutMetadata(err error) error {
 		return err
 	}
 	requested := ""
-	_ = jsonrpc.EachMember(c.Message.Params, func(name string, value []byte) error { //nolint:errcheck // without a string it stays empty
+	_ = jsonrpc.EachMember(c.Message.Params, func(name string, value []byte) error {
 		if name == "protocolVersion" {
 			requested, _ = jsonrpc.Unquote(value)
 		}

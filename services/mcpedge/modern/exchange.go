@@ -1,6 +1,7 @@
 package modern
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"maps"
@@ -122,7 +123,7 @@ func (e *exchange) read(ask *handlerv1.Ask) ([]*question.Question, error) {
 // answer returns the client's answer to a question, or nil where it must be asked.
 func (e *exchange) answer(q *question.Question) (*handlerv1.Answer, error) {
 	if response, ok := e.recorded[q.Key]; ok {
-		if string(e.shown[q.Key]) == string(q.Digest[:]) {
+		if bytes.Equal(e.shown[q.Key], q.Digest[:]) {
 			return e.check(q, response)
 		}
 		e.server.Metrics.AnswerDropped(telemetry.QuestionChanged)
@@ -139,7 +140,7 @@ func (e *exchange) answer(q *question.Question) (*handlerv1.Answer, error) {
 		case !wasShown:
 			e.server.Metrics.AnswerDropped(telemetry.QuestionNotShown)
 			return nil, nil //nolint:nilnil // no answer is what there is
-		case string(digest) != string(q.Digest[:]):
+		case !bytes.Equal(digest, q.Digest[:]):
 			e.server.Metrics.AnswerDropped(telemetry.QuestionChanged)
 			return nil, nil //nolint:nilnil // no answer is what there is
 		}

@@ -48,13 +48,15 @@ func (s *Server) callTool(ctx context.Context, c *call, sink Sink) ([]byte, erro
 		return nil, failure.New(failure.Internal, err)
 	}
 	begin := &handlerv1.Begin{Request: &handlerv1.Begin_CallTool{CallTool: &handlerv1.CallTool{Name: name, Arguments: arguments}}}
-	return s.invoke(ctx, c, sink, invocation{target: name, entry: &tool.Entry, begin: begin, asksMustBeShown: tool.AsksMustBeShown,
+	return s.invoke(ctx, c, sink, invocation{
+		target: name, entry: &tool.Entry, begin: begin, asksMustBeShown: tool.AsksMustBeShown,
 		render: func(finish *handlerv1.Finish) ([]byte, error) {
 			if finish.GetCallTool() == nil {
 				return nil, errOtherKind
 			}
 			return s.Renderer.CallTool(finish.GetCallTool())
-		}})
+		},
+	})
 }
 
 func (s *Server) getPrompt(ctx context.Context, c *call, sink Sink) ([]byte, error) {
@@ -78,13 +80,15 @@ func (s *Server) getPrompt(ctx context.Context, c *call, sink Sink) ([]byte, err
 		return nil, err
 	}
 	begin := &handlerv1.Begin{Request: &handlerv1.Begin_GetPrompt{GetPrompt: &handlerv1.GetPrompt{Name: name, Arguments: arguments}}}
-	return s.invoke(ctx, c, sink, invocation{target: name, entry: &prompt.Entry, begin: begin,
+	return s.invoke(ctx, c, sink, invocation{
+		target: name, entry: &prompt.Entry, begin: begin,
 		render: func(finish *handlerv1.Finish) ([]byte, error) {
 			if finish.GetGetPrompt() == nil {
 				return nil, errOtherKind
 			}
 			return s.Renderer.GetPrompt(finish.GetGetPrompt())
-		}})
+		},
+	})
 }
 
 func (s *Server) readResource(ctx context.Context, c *call, sink Sink) ([]byte, error) {
@@ -101,13 +105,15 @@ func (s *Server) readResource(ctx context.Context, c *call, sink Sink) ([]byte, 
 		return nil, resourceNotFound(uri, "resource not found")
 	}
 	begin := &handlerv1.Begin{Request: &handlerv1.Begin_ReadResource{ReadResource: &handlerv1.ReadResource{Uri: uri, UriTemplate: resource.Template()}}}
-	return s.invoke(ctx, c, sink, invocation{target: uri, entry: &resource.Entry, begin: begin,
+	return s.invoke(ctx, c, sink, invocation{
+		target: uri, entry: &resource.Entry, begin: begin,
 		render: func(finish *handlerv1.Finish) ([]byte, error) {
 			if finish.GetReadResource() == nil {
 				return nil, errOtherKind
 			}
 			return s.Renderer.ReadResource(finish.GetReadResource(), resource.Cache)
-		}})
+		},
+	})
 }
 
 // errOtherKind: a handler finished with a result of another kind than the request.

@@ -34,7 +34,7 @@ func invalidMetadata(format string, arguments ...any) error {
 // readMetadata reads `_meta`, which every request must have.
 func readMetadata(text []byte) (metadata, error) {
 	var m metadata
-	if text == nil || text[0] != '{' {
+	if len(text) == 0 || text[0] != '{' {
 		return m, invalidMetadata("params._meta is not an object; every request needs one")
 	}
 	var hasRevision bool
@@ -122,7 +122,7 @@ func readCapabilities(member string, text []byte) (*handlerv1.ClientCapabilities
 // has says whether an object has a member that is an object.
 func has(object []byte, member string) bool {
 	found := false
-	_ = jsonrpc.EachMember(object, func(name string, value []byte) error { //nolint:errcheck // f never fails
+	_ = jsonrpc.EachMember(object, func(name string, value []byte) error {
 		found = found || name == member && value[0] == '{'
 		return nil
 	})

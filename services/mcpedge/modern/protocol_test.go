@@ -140,7 +140,7 @@ func TestDiscoverAndListsHaveWhatTheSchemaDemands(t *testing.T) {
 func TestOtherHTTPMethodsAreNotAllowed(t *testing.T) {
 	s := newSuite(t, echo)
 	for _, method := range []string{http.MethodGet, http.MethodDelete, http.MethodPut} {
-		r, err := http.NewRequestWithContext(t.Context(), method, s.url, nil)
+		r, err := http.NewRequestWithContext(t.Context(), method, s.url, http.NoBody)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -341,8 +341,8 @@ func TestCompletionsComeFromTheHandlerOfTheReference(t *testing.T) {
 		return &handlerv1.CompleteResponse{Values: append(make([]string, 150), r.GetPromptName()+r.GetUriTemplate()+r.GetContextArguments()["how"])[150-99:]}
 	}
 	var values struct {
-		Values  []string
-		HasMore bool
+		Values  []string `json:"values"`
+		HasMore bool     `json:"hasMore"`
 	}
 	if err := json.Unmarshal(ask(prompt).Result["completion"], &values); err != nil || values.Values[99] != "greetwell" || len(values.Values) != 100 || values.HasMore {
 		t.Errorf("got %v, %v", values, err)

@@ -46,7 +46,9 @@ func requestState(t *testing.T, p parsed) string {
 // text is the text of a complete result.
 func text(t *testing.T, p parsed) string {
 	t.Helper()
-	var content []struct{ Text string }
+	var content []struct {
+		Text string `json:"text"`
+	}
 	if err := json.Unmarshal(p.Result["content"], &content); err != nil || string(p.Result["resultType"]) != `"complete"` || len(content) != 1 {
 		t.Fatalf("got %s, %+v; want a complete result", p.Result, p.Error)
 	}

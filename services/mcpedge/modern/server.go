@@ -137,12 +137,11 @@ func (s *Server) serve(ctx context.Context, request Request, sink Sink) ([]byte,
 // quote what it sent, so the log has the reason and the cause alone.
 func (s *Server) failed(ctx context.Context, name string, e *failure.Error, took time.Duration) {
 	s.Metrics.Failed(name, string(e.Reason), took)
-	level := slog.LevelInfo
-	switch e.Reason {
-	case failure.RequestStateRefused:
+	if e.Reason == failure.RequestStateRefused {
 		s.Metrics.StateRefused(e.Detail)
-	case failure.SealerUnavailable, failure.SealerFailed, failure.HandlerUnavailable, failure.HandlerTimeout,
-		failure.HandlerTooLarge, failure.HandlerMalformed, failure.HandlerFailed, failure.Internal:
+	}
+	level := slog.LevelInfo
+	if e.Alarming() {
 		level = slog.LevelWarn
 	}
 	s.Logger.LogAttrs(ctx, level, "request not served",

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -79,7 +80,8 @@ func newSuite(t *testing.T, run func(*handlerv1.Begin, handlerfake.Stream) error
 	s.sealer = &switchable{SealerServiceClient: newSealer(t, now)}
 	metrics := telemetry.New(s.registry)
 	logger := slog.New(slog.NewTextHandler(&lockedWriter{w: s.logs}, nil))
-	entries := catalog.New([]*catalog.Handler{{Name: "fake", Client: handlerfake.Serve(t, s.handler)}}, logger, metrics)
+	observer := &firstCatalog{Observer: metrics, seen: make(chan struct{})}
+	entries := catalog.New([]*catalog.Handler{{Name: "fake", Client: handlerfake.Serve(t, s.handler)}}, logger, observer)
 	server := modern.NewServer(modern.Options{
 		Catalog: entries,
 		Sealer: state.NewSealer(s.sealer, state.Options{
@@ -103,10 +105,21 @@ func newSuite(t *testing.T, run func(*handlerv1.Begin, handlerfake.Stream) error
 		cancel()
 		following.Wait()
 	})
-	for entries.Snapshot() == nil {
-		time.Sleep(time.Millisecond) // the catalog has no event for its first snapshot
-	}
+	<-observer.seen
 	return s
+}
+
+// firstCatalog closes seen when there is a catalog.
+type firstCatalog struct {
+	catalog.Observer
+
+	once sync.Once
+	seen chan struct{}
+}
+
+func (f *firstCatalog) Catalog(entries map[string]int, problems int) {
+	f.Observer.Catalog(entries, problems)
+	f.once.Do(func() { close(f.seen) })
 }
 
 func defaultCatalog() *handlerv1.Catalog {
@@ -161,13 +174,13 @@ type reply struct {
 
 // parsed is a JSON-RPC response.
 type parsed struct {
-	ID     json.RawMessage
-	Result map[string]json.RawMessage
+	ID     json.RawMessage            `json:"id"`
+	Result map[string]json.RawMessage `json:"result"`
 	Error  *struct {
-		Code    int
-		Message string
-		Data    json.RawMessage
-	}
+		Code    int             `json:"code"`
+		Message string          `json:"message"`
+		Data    json.RawMessage `json:"data"`
+	} `json:"error"`
 }
 
 func (r reply) parse(t *testing.T) parsed {
@@ -224,16 +237,17 @@ func (s *suite) start(ctx context.Context, r request) *http.Response {
 		s.t.Fatal(err)
 	}
 	var named struct {
-		Params struct{ Name, URI string }
+		Params struct {
+			Name string `json:"name"`
+			URI  string `json:"uri"`
+		} `json:"params"`
 	}
 	_ = json.Unmarshal([]byte(body), &named)
 	header := map[string]string{
 		"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
 		"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": r.method, "Mcp-Name": named.Params.Name + named.Params.URI,
 	}
-	for name, value := range r.header {
-		header[name] = value
-	}
+	maps.Copy(header, r.header)
 	for name, value := range header {
 		if value != "" {
 			httpRequest.Header.Set(name, value)

@@ -141,7 +141,7 @@ func boundNumbers(text []byte) error {
 			}
 		case c == '-' || '0' <= c && c <= '9':
 			start := i
-			for i < len(text) && bytes.IndexByte([]byte("+-.0123456789eE"), text[i]) >= 0 {
+			for i < len(text) && strings.IndexByte("+-.0123456789eE", text[i]) >= 0 {
 				i++
 			}
 			if err := boundNumber(text[start:i]); err != nil {

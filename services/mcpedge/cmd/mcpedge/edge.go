@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 
 	handlerv1 "github.com/countersign-mcp/countersign/proto/gen/go/countersign/handler/v1"
@@ -144,7 +143,7 @@ const roundRobin = `{"loadBalancingConfig":[{"round_robin":{}}]}`
 
 // dial connects to a service; the connection is made when it is first used.
 func dial(target string, files certificates.Files, logger *slog.Logger, serviceConfig string, options ...grpc.DialOption) (*grpc.ClientConn, func() error, error) {
-	var transport credentials.TransportCredentials = insecure.NewCredentials()
+	transport := insecure.NewCredentials()
 	closeFiles := func() error { return nil }
 	if files.Configured() {
 		source, err := certificates.Open(files, logger)

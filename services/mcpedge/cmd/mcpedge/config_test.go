@@ -1,0 +1,83 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const good = `
+context: {audience: https://mcp.example/mcp}
+sealer: unix:/run/countersign/sealer.sock
+handlers:
+  - {name: refunds, target: "dns:///refunds:9000"}
+`
+
+func loadText(t *testing.T, text string) (Config, error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "mcpedge.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return load(path)
+}
+
+func TestDefaultsAreSafe(t *testing.T) {
+	c, err := loadText(t, good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Listen != "127.0.0.1:8080" || c.Limits.MaxRequestStateBytes != 16<<10 || c.EncryptRequestState || c.Principal.Source != sourceAnonymous || strings.Join(c.AllowedHosts, " ") != "localhost 127.0.0.1 ::1" {
+		t.Errorf("got %+v", c)
+	}
+}
+
+func TestAConfigurationThatCannotServeIsRefusedWithTheField(t *testing.T) {
+	for name, test := range map[string]struct{ text, want string }{
+		"unknown field":             {good + "encryptRequestStat: true\n", "encryptRequestStat"},
+		"wrong type":                {good + "limits: {maxDepth: many}\n", "maxDepth"},
+		"no audience":               {strings.Replace(good, "https://mcp.example/mcp", `""`, 1), "context.audience"},
+		"no sealer":                 {strings.Replace(good, "sealer: unix:/run/countersign/sealer.sock", "", 1), "sealer:"},
+		"plaintext to another host": {strings.Replace(good, "unix:/run/countersign/sealer.sock", "dns:///sealer:9443", 1), "sealerTLS"},
+		"embedded without keys":     {strings.Replace(good, "unix:/run/countersign/sealer.sock", "embedded", 1), "embeddedSealer.keys"},
+		"no handlers":               {good[:strings.Index(good, "handlers")], "handlers:"},
+		"a handler twice":           {good + "  - {name: refunds, target: \"x:1\"}\n", "is taken"},
+		"a handler without target":  {good + "  - {name: other}\n", "handlers[1]"},
+		"public without hosts":      {good + "listen: 0.0.0.0:8080\n", "allowedHosts"},
+		"no port":                   {good + "listen: localhost\n", "listen:"},
+		"unknown principal":         {good + "principal: {source: oauth}\n", "principal.source"},
+		"header without proxies":    {good + "principal: {source: trustedHeader, header: X-User, issuer: proxy}\n", "proxies"},
+		"proxy is no network":       {good + "principal: {source: trustedHeader, header: X-User, issuer: proxy, proxies: [anywhere]}\n", "proxies[0]"},
+		"limit out of bounds":       {good + "limits: {maxRequestStateBytes: 4GiB}\n", "limits.maxRequestStateBytes"},
+		"no rounds":                 {good + "limits: {maxRounds: 0}\n", "limits.maxRounds"},
+		"no time":                   {good + "limits: {requestTimeout: 0s}\n", "limits.requestTimeout"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := loadText(t, test.text)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want something about %q", err, test.want)
+			}
+		})
+	}
+}
+
+func TestEveryProblemIsNamedAtOnce(t *testing.T) {
+	_, err := loadText(t, "sealer: \"\"\nendpoint: mcp\n")
+	for _, want := range []string{"context.audience", "sealer:", "handlers:", "endpoint:"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is not named in %v", want, err)
+		}
+	}
+}
+
+func TestPlaintextIsForTargetsOnThisMachine(t *testing.T) {
+	for target, want := range map[string]bool{
+		"127.0.0.1:9101": true, "localhost:9101": true, "[::1]:9101": true, "unix:/run/s.sock": true, "unix:///run/s.sock": true, "dns:///127.0.0.1:9101": true,
+		"ipv4:127.0.0.1:1,127.0.0.2:1": true, "ipv4:127.0.0.1:1,192.0.2.1:1": false, "sealer:9101": false, "dns:///sealer:9101": false, "dns://127.0.0.1/sealer:9101": false, "": false,
+	} {
+		if got := localTarget(target); got != want {
+			t.Errorf("%q: got %t", target, got)
+		}
+	}
+}
