@@ -141,8 +141,8 @@ func TestStrangersAreRefused(t *testing.T) {
 		"a foreign client":         {server.ServerCredentials(), intruder.ClientCredentials(""), "localhost"},
 		"a foreign server":         {stranger.ServerCredentials(), client.ClientCredentials(""), "localhost"},
 		"another name":             {server.ServerCredentials(), client.ClientCredentials("other.internal"), "localhost"},
-		"a client with no name":    {server.ServerCredentials(), credentials.NewTLS(&tls.Config{InsecureSkipVerify: true}), "localhost"},                               //nolint:gosec // G402: the server is what is tested.
-		"a client that is too old": {server.ServerCredentials(), credentials.NewTLS(&tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12}), "localhost"}, //nolint:gosec // G402: as above.
+		"a client with no name":    {server.ServerCredentials(), credentials.NewTLS(&tls.Config{InsecureSkipVerify: true}), "localhost"},
+		"a client that is too old": {server.ServerCredentials(), credentials.NewTLS(&tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12}), "localhost"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -151,13 +151,11 @@ func problem(err error) string {
 
 // tokenOf returns the place in the file that an error is about.
 func tokenOf(err error) *token.Token {
-	var value *valueError
-	if errors.As(err, &value) {
+	if value, found := errors.AsType[*valueError](err); found {
 		return value.at
 	}
 
-	var positioned yaml.Error
-	if errors.As(err, &positioned) {
+	if positioned, found := errors.AsType[yaml.Error](err); found {
 		return positioned.GetToken()
 	}
 

@@ -146,7 +146,11 @@ func TestOpenReplacesAStaleSocketOnly(t *testing.T) {
 	if err != nil {
 		t.Fatalf("a stale socket was not replaced: %v", err)
 	}
-	defer opened.Close()
+
+	err = opened.Close()
+	if err != nil {
+		t.Error(err)
+	}
 }
 
 func TestOpenListensOnAFreePort(t *testing.T) {

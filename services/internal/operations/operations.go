@@ -168,11 +168,10 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler) err
 	return nil
 }
 
-func writeJSON(response http.ResponseWriter, status int, body any) {
+func writeJSON(response http.ResponseWriter, status int, content any) {
 	response.Header().Set("Content-Type", "application/json")
 	response.Header().Set("Cache-Control", "no-store")
 	response.WriteHeader(status)
 
-	// An error here means that the reader has gone; there is nobody to tell.
-	_ = json.NewEncoder(response).Encode(body)
+	_ = json.NewEncoder(response).Encode(content) //nolint:errchkjson // The reader has gone; there is nobody to tell.
 }

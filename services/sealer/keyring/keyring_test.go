@@ -289,7 +289,7 @@ func TestRunAsksAgainAndAgainAndSoonerAfterAFailure(t *testing.T) {
 
 		asked := func(after time.Duration, want int) {
 			t.Helper()
-			time.Sleep(after) // The bubble's clock: it moves when everything waits.
+			<-time.After(after) // The bubble's clock: it moves when everything waits.
 			synctest.Wait()
 
 			if source.Asked() != want {
@@ -336,7 +336,7 @@ func TestLogsNameNoKey(t *testing.T) {
 
 	var logged bytes.Buffer
 
-	version := keyringtest.Version('K', start)
+	version := keyringtest.Version(0x4b4b4b4b4b4b4b4b, start)
 
 	keys, err := keyring.New(keyringtest.NewSource(version), keyring.Defaults(), time.Now,
 		slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug})))

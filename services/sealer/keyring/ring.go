@@ -133,7 +133,7 @@ func fingerprint(entries []Entry) string {
 
 	for _, entry := range entries {
 		described := binary.BigEndian.AppendUint64(nil, entry.Number)
-		described = binary.BigEndian.AppendUint64(described, uint64(entry.Created.UnixMilli())) //nolint:gosec // G115: only distinctness matters.
+		described = binary.BigEndian.AppendUint64(described, uint64(entry.Created.UnixMilli()))
 		described = append(described, entry.ID[:]...)
 		described = strconv.AppendBool(described, entry.Key == nil)
 		digest.Write(described)

@@ -14,7 +14,9 @@ import (
 
 var start = time.Date(2026, time.October, 1, 0, 0, 0, 0, time.UTC)
 
-func newRing(t interface{ Fatal(...any) }, versions ...keyring.Version) *keyring.Ring {
+func newRing(t *testing.T, versions ...keyring.Version) *keyring.Ring {
+	t.Helper()
+
 	ring, err := keyring.NewRing(versions, start)
 	if err != nil {
 		t.Fatal(err)

@@ -178,21 +178,21 @@ func (c *keyringCollector) Collect(collected chan<- prometheus.Metric) {
 	gauge := func(description *prometheus.Desc, value float64, labels ...string) {
 		collected <- prometheus.MustNewConstMetric(description, prometheus.GaugeValue, value, labels...)
 	}
-	status := c.keys.Status(c.clock())
+	current := c.keys.Status(c.clock())
 
-	collected <- prometheus.MustNewConstMetric(refreshDescription, prometheus.CounterValue, float64(status.Refreshes))
+	collected <- prometheus.MustNewConstMetric(refreshDescription, prometheus.CounterValue, float64(current.Refreshes))
 
-	collected <- prometheus.MustNewConstMetric(failureDescription, prometheus.CounterValue, float64(status.Failures))
+	collected <- prometheus.MustNewConstMetric(failureDescription, prometheus.CounterValue, float64(current.Failures))
 
-	if status.Fingerprint == "" {
+	if current.Fingerprint == "" {
 		return
 	}
 
-	gauge(ageDescription, status.Age.Seconds())
-	gauge(infoDescription, 1, status.Fingerprint)
+	gauge(ageDescription, current.Age.Seconds())
+	gauge(infoDescription, 1, current.Fingerprint)
 
 	count, oldest := make(map[keyring.State]int), make(map[keyring.State]time.Duration)
-	for _, version := range status.Versions {
+	for _, version := range current.Versions {
 		count[version.State]++
 		oldest[version.State] = max(oldest[version.State], version.Age)
 	}

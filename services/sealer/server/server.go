@@ -184,7 +184,7 @@ func (s *Server) openParsed(
 
 	claims, err := readClaims(opened.Claims)
 	if err != nil {
-		return nil, sealv1.RefusalReason_REFUSAL_REASON_UNREADABLE_CLAIMS, nil
+		return nil, refusal(err), nil
 	}
 
 	reason, err := judge(claims, opened.Tags(), now, request)
@@ -251,7 +251,7 @@ func judge(
 	}
 }
 
-// refusal returns the reason that an error of token or keyring stands for, or
+// refusal returns the reason that an error stands for, or
 // accepted if it is a failure and says nothing about the token.
 func refusal(err error) sealv1.RefusalReason {
 	for _, known := range []struct {
@@ -267,6 +267,7 @@ func refusal(err error) sealv1.RefusalReason {
 		{keyring.ErrRetiredKey, sealv1.RefusalReason_REFUSAL_REASON_RETIRED_KEY},
 		{token.ErrWrongCommitment, sealv1.RefusalReason_REFUSAL_REASON_WRONG_COMMITMENT},
 		{token.ErrNotAuthentic, sealv1.RefusalReason_REFUSAL_REASON_NOT_AUTHENTIC},
+		{errUnreadable, sealv1.RefusalReason_REFUSAL_REASON_UNREADABLE_CLAIMS},
 	} {
 		if errors.Is(err, known.err) {
 			return known.reason

@@ -336,7 +336,7 @@ func TestACallThatBreaksTheContractNamesTheField(t *testing.T) {
 		"digest has":                    func(r *sealv1.SealRequest) { r.RequestState.Questions[0].Digest = nil },
 		"request_state has text":        func(r *sealv1.SealRequest) { r.RequestState.HandlerState[0].Value = "\xff" },
 		"a field that this sealer does not": func(r *sealv1.SealRequest) {
-			r.RequestState.Answers[0].ProtoReflect().SetUnknown(protowire.AppendVarint(protowire.AppendTag(nil, 99, protowire.VarintType), 1))
+			r.GetRequestState().GetAnswers()[0].ProtoReflect().SetUnknown(protowire.AppendVarint(protowire.AppendTag(nil, 99, protowire.VarintType), 1))
 		},
 	}
 	opens := map[string]func(*sealv1.OpenRequest){

@@ -27,16 +27,19 @@ func buildVectors(t *testing.T) *tokentest.Vectors {
 		referenceKey("a root of 100 bytes", sequence(1, 100)),
 	}
 
-	for _, vector := range []tokentest.Token{
+	vectors.Tokens = []tokentest.Token{
 		plainVector("HMAC-SHA256", token.HMACSHA256, root),
 		plainVector("AES-256-GCM", token.AES256GCM, root),
 		emptyVector("HMAC-SHA256, nothing asked", token.HMACSHA256, root),
 		emptyVector("AES-256-GCM, nothing asked", token.AES256GCM, root),
-	} {
-		vectors.Tokens = append(vectors.Tokens, sealVector(t, vector))
 	}
 
-	for _, vector := range vectors.Tokens[:2] {
+	for position := range vectors.Tokens {
+		vectors.Tokens[position] = sealVector(t, vectors.Tokens[position])
+	}
+
+	for position := range 2 {
+		vector := vectors.Tokens[position]
 		for _, label := range []string{
 			"countersign/v1/requeststate/enc", "countersign/v1/requeststate/commit", "countersign/v1/requeststate/mac",
 			"countersign/v1/tag/principal", "countersign/v1/tag/params",

@@ -44,8 +44,14 @@ func TestASecretPrintsUnderNoVerb(t *testing.T) {
 
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "% x", "%d", "%b", "%o", "%c", "%U", "%t", "%e", "%T", "%p", "%w"} {
 		for _, value := range []any{
-			secret, &secret, []token.Secret{secret}, map[string]token.Secret{"a": secret},
-			holder{secret}, &holder{secret}, []holder{{secret}}, key, *key, []*token.Key{key},
+			secret, &secret,
+			[]token.Secret{secret},
+			map[string]token.Secret{"a": secret},
+			holder{secret},
+			&holder{secret},
+			[]holder{{secret}},
+			key, *key,
+			[]*token.Key{key},
 		} {
 			if text := fmt.Sprintf(verb, value); shows(text) {
 				t.Errorf("%s of %T shows it: %s", verb, value, text)
@@ -85,7 +91,7 @@ func TestASecretIsNotMarshalled(t *testing.T) {
 
 	for name, marshal := range map[string]func() ([]byte, error){
 		"JSON":            func() ([]byte, error) { return json.Marshal(secret) },
-		"JSON in a field": func() ([]byte, error) { return json.Marshal(struct{ Secret token.Secret }{secret}) },
+		"JSON in a field": func() ([]byte, error) { return json.Marshal(map[string]token.Secret{"secret": secret}) },
 		"XML":             func() ([]byte, error) { return xml.Marshal(secret) },
 		"text":            secret.MarshalText,
 		"binary":          secret.MarshalBinary,

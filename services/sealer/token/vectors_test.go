@@ -54,7 +54,7 @@ func TestVectorsAreWhatTheReferenceMakes(t *testing.T) {
 		path := filepath.Join(vectorDirectory, name)
 
 		if *update {
-			err := os.WriteFile(path, content, 0o644) //nolint:gosec // G306: vectors are for everybody.
+			err := os.WriteFile(path, content, 0o644)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -256,8 +256,8 @@ func TestACiphertextThatOpensUnderTwoKeysIsRefusedByItsCommitment(t *testing.T) 
 
 // open finds the key among those of the opening and opens the token as package
 // server does.
-func open(t testing.TB, opening tokentest.Opening, text string) (*token.Opened, error) {
-	t.Helper()
+func open(tb testing.TB, opening tokentest.Opening, text string) (*token.Opened, error) {
+	tb.Helper()
 
 	parsed, err := token.Parse(text, token.Suite(opening.Suite), opening.MaxLength)
 	if err != nil {
@@ -265,13 +265,13 @@ func open(t testing.TB, opening tokentest.Opening, text string) (*token.Opened, 
 	}
 
 	for _, root := range opening.Roots {
-		if key := newKey(t, root); key.ID() == parsed.KeyID() {
+		if key := newKey(tb, root); key.ID() == parsed.KeyID() {
 			return key.Open(parsed, token.Context(opening.Context))
 		}
 	}
 
 	for _, root := range opening.RetiredRoots {
-		if newKey(t, root).ID() == parsed.KeyID() {
+		if newKey(tb, root).ID() == parsed.KeyID() {
 			return nil, errRetiredKey
 		}
 	}
@@ -279,12 +279,12 @@ func open(t testing.TB, opening tokentest.Opening, text string) (*token.Opened, 
 	return nil, errUnknownKey
 }
 
-func newKey(t testing.TB, root []byte) *token.Key {
-	t.Helper()
+func newKey(tb testing.TB, root []byte) *token.Key {
+	tb.Helper()
 
 	key, err := token.NewKey(token.NewSecret(root))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 
 	return key

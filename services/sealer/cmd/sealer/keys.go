@@ -30,7 +30,7 @@ func (c *newKeysCommand) Run() error {
 		return err
 	}
 
-	fmt.Printf("made %s with version 1\n", c.File)
+	fmt.Fprintf(os.Stdout, "made %s with version 1\n", c.File)
 
 	return nil
 }
@@ -46,7 +46,7 @@ func (c *rotateKeysCommand) Run() error {
 		return err
 	}
 
-	fmt.Printf("added version %d to %s\n", number, c.File)
+	fmt.Fprintf(os.Stdout, "added version %d to %s\n", number, c.File)
 
 	return nil
 }

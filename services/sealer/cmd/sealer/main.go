@@ -54,7 +54,7 @@ func (c *serveCommand) Run() error {
 	}
 
 	if c.ValidateConfig {
-		fmt.Printf("%s is valid\n", c.Config)
+		fmt.Fprintf(os.Stdout, "%s is valid\n", c.Config)
 
 		return nil
 	}

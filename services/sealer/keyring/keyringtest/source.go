@@ -5,6 +5,7 @@ package keyringtest
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"log/slog"
 	"slices"
 	"sync"
@@ -117,26 +118,26 @@ func (c *Clock) Advance(by time.Duration) {
 	c.now = c.now.Add(by)
 }
 
-// Version makes a version whose root is the number, repeated.
+// Version makes a version whose root is the number in eight bytes, repeated.
 func Version(number uint64, created time.Time) keyring.Version {
 	return keyring.Version{
 		Number: number, Created: created,
-		Root: token.NewSecret(bytes.Repeat([]byte{byte(number)}, token.MinRootSize)),
+		Root: token.NewSecret(bytes.Repeat(binary.BigEndian.AppendUint64(nil, number), token.MinRootSize/8)),
 	}
 }
 
 // New makes a keyring of the source that has asked it once.
-func New(t testing.TB, source keyring.Source, clock *Clock) *keyring.Keyring {
-	t.Helper()
+func New(tb testing.TB, source keyring.Source, clock *Clock) *keyring.Keyring {
+	tb.Helper()
 
 	ring, err := keyring.New(source, keyring.Defaults(), clock.Now, slog.New(slog.DiscardHandler))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 
-	err = ring.Refresh(context.WithoutCancel(t.Context()))
+	err = ring.Refresh(context.WithoutCancel(tb.Context()))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 
 	return ring

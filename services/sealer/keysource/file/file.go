@@ -137,7 +137,7 @@ func read(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer opened.Close()
+	defer func() { _ = opened.Close() }() // Nothing was written.
 
 	// The file that was opened is looked at, not the path: it may have been
 	// replaced in between.

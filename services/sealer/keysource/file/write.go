@@ -139,7 +139,7 @@ func locked(path string, change func() error) error {
 	if err != nil {
 		return fmt.Errorf("open the directory of the key file: %w", err)
 	}
-	defer directory.Close() // Closing it also unlocks it.
+	defer func() { _ = directory.Close() }() // Closing it also unlocks it.
 
 	err = syscall.Flock(int(directory.Fd()), syscall.LOCK_EX)
 	if err != nil {

@@ -28,13 +28,13 @@ type Backend struct {
 	Break, Mend func(t *testing.T)
 }
 
-// Run runs the suite. Make makes a new backend for each test.
-func Run(t *testing.T, make func(t *testing.T) Backend) {
+// Run runs the suite, with a new backend for each test.
+func Run(t *testing.T, newBackend func(t *testing.T) Backend) {
 	t.Helper()
 
 	t.Run("gives versions that make a ring", func(t *testing.T) {
 		t.Parallel()
-		backend := make(t)
+		backend := newBackend(t)
 		_, err := keyring.NewRing(versions(t, backend), time.Now())
 		if err != nil {
 			t.Error(err)
@@ -42,12 +42,12 @@ func Run(t *testing.T, make func(t *testing.T) Backend) {
 	})
 	t.Run("gives the same when asked again", func(t *testing.T) {
 		t.Parallel()
-		backend := make(t)
+		backend := newBackend(t)
 		same(t, versions(t, backend), versions(t, backend))
 	})
 	t.Run("gives the same to several at a time", func(t *testing.T) {
 		t.Parallel()
-		backend := make(t)
+		backend := newBackend(t)
 		want := versions(t, backend)
 
 		var asking sync.WaitGroup
@@ -58,7 +58,7 @@ func Run(t *testing.T, make func(t *testing.T) Backend) {
 	})
 	t.Run("stops when its caller does", func(t *testing.T) {
 		t.Parallel()
-		backend := make(t)
+		backend := newBackend(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 
@@ -69,15 +69,15 @@ func Run(t *testing.T, make func(t *testing.T) Backend) {
 	})
 	t.Run("keeps what it has when it rotates", func(t *testing.T) {
 		t.Parallel()
-		rotates(t, make(t))
+		rotates(t, newBackend(t))
 	})
 	t.Run("says which versions are retired", func(t *testing.T) {
 		t.Parallel()
-		retires(t, make(t))
+		retires(t, newBackend(t))
 	})
 	t.Run("fails without naming a key and comes back", func(t *testing.T) {
 		t.Parallel()
-		fails(t, make(t))
+		fails(t, newBackend(t))
 	})
 }
 
@@ -150,8 +150,8 @@ func fails(t *testing.T, backend Backend) {
 
 // NoKeyIn fails the test if a text holds a secret, as it is, in hexadecimal or in
 // base64.
-func NoKeyIn(t testing.TB, text string, secret token.Secret) {
-	t.Helper()
+func NoKeyIn(tb testing.TB, text string, secret token.Secret) {
+	tb.Helper()
 
 	content := secret.Reveal()
 	for _, form := range []string{
@@ -160,7 +160,7 @@ func NoKeyIn(t testing.TB, text string, secret token.Secret) {
 		base64.StdEncoding.EncodeToString(content)[:len(content)], base64.URLEncoding.EncodeToString(content)[:len(content)],
 	} {
 		if strings.Contains(text, form) {
-			t.Error("a key shows")
+			tb.Error("a key shows")
 		}
 	}
 }

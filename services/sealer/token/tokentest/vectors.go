@@ -189,15 +189,15 @@ func (v *Vectors) files() map[string]any {
 }
 
 // Load reads the vectors in the directory and fails the test if one is missing.
-func Load(t testing.TB, directory string) *Vectors {
-	t.Helper()
+func Load(tb testing.TB, directory string) *Vectors {
+	tb.Helper()
 
 	var vectors Vectors
 
 	for name, part := range vectors.files() {
 		content, err := os.ReadFile(filepath.Join(directory, name))
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 
 		decoder := json.NewDecoder(bytes.NewReader(content))
@@ -205,7 +205,7 @@ func Load(t testing.TB, directory string) *Vectors {
 
 		err = decoder.Decode(part)
 		if err != nil {
-			t.Fatalf("%s: %v", name, err)
+			tb.Fatalf("%s: %v", name, err)
 		}
 	}
 
@@ -213,8 +213,8 @@ func Load(t testing.TB, directory string) *Vectors {
 }
 
 // Encode returns the content of each file.
-func (v *Vectors) Encode(t testing.TB) map[string][]byte {
-	t.Helper()
+func (v *Vectors) Encode(tb testing.TB) map[string][]byte {
+	tb.Helper()
 
 	encoded := make(map[string][]byte)
 
@@ -227,7 +227,7 @@ func (v *Vectors) Encode(t testing.TB) map[string][]byte {
 
 		err := encoder.Encode(part)
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 
 		encoded[name] = content.Bytes()
