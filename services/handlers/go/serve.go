@@ -153,9 +153,18 @@ func stopGracefully(grpcServer *grpc.Server, gracePeriod time.Duration) {
 	if gracePeriod == 0 {
 		gracePeriod = defaultGracePeriod
 	}
-	timer := time.AfterFunc(gracePeriod, grpcServer.Stop)
+	finished := make(chan struct{})
+	go func() { // it waits for functions that never return, too
+		defer close(finished)
+		grpcServer.GracefulStop()
+	}()
+	timer := time.NewTimer(gracePeriod)
 	defer timer.Stop()
-	grpcServer.GracefulStop()
+	select {
+	case <-finished:
+	case <-timer.C:
+		grpcServer.Stop()
+	}
 }
 
 func (f *TLSFiles) config() (*tls.Config, error) {

@@ -310,3 +310,19 @@ func TestTLSFilesThatCannotBeUsedStopTheServiceFromStarting(t *testing.T) {
 		}
 	}
 }
+
+func TestAFunctionThatNeverReturnsDoesNotHoldUpTheEnd(t *testing.T) {
+	started, goOn := make(chan struct{}), make(chan struct{})
+	service := run(t, serverWith(func(*handler.Context, none) (string, error) {
+		close(started)
+		<-goOn
+		return "", nil
+	})(), handler.Options{Listen: "127.0.0.1:0", GracePeriod: time.Millisecond})
+	client := handlerv1.NewHandlerServiceClient(dial(t, service.address.String(), insecure.NewCredentials()))
+	invoke(t.Context(), t, client, new(handlerv1.Begin))
+	<-started
+	if err := service.stop(); err != nil {
+		t.Errorf("it ended with %v", err)
+	}
+	close(goOn)
+}

@@ -8,7 +8,6 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
 
 	handlerv1 "github.com/countersign-mcp/countersign/proto/gen/go/countersign/handler/v1"
@@ -149,9 +148,24 @@ func (c *chain) compare(question *handlerv1.Question) error {
 	}
 	if !proto.Equal(c.asked[position], question) {
 		return fmt.Errorf("attempt %d asks another question than the attempt before it:\nearlier: %s\nnow:     %s",
-			c.outcome.Attempts, prototext.Format(c.asked[position]), prototext.Format(question))
+			c.outcome.Attempts, show(c.asked[position]), show(question))
 	}
 	return nil
+}
+
+// show is a question in one line.
+func show(question *handlerv1.Question) string {
+	switch kind := question.GetKind().(type) {
+	case *handlerv1.Question_ElicitForm:
+		return fmt.Sprintf("%q, the form %q of the schema %s",
+			question.GetKey(), kind.ElicitForm.GetMessage(), kind.ElicitForm.GetRequestedSchema())
+	case *handlerv1.Question_ElicitUrl:
+		return fmt.Sprintf("%q, the URL %q with %q", question.GetKey(), kind.ElicitUrl.GetUrl(), kind.ElicitUrl.GetMessage())
+	case *handlerv1.Question_Sample:
+		return fmt.Sprintf("%q, sampling with %s", question.GetKey(), kind.Sample.GetParams())
+	default:
+		return fmt.Sprintf("%q, the roots", question.GetKey())
+	}
 }
 
 // complete checks the last attempt.

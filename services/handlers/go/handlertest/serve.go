@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -39,7 +40,11 @@ func start(ctx context.Context, server *handler.Server, options ...grpc.ServerOp
 	ctx, cancel := context.WithCancel(ctx)
 	served := make(chan error, 1)
 	go func() {
-		served <- server.Serve(ctx, listener, handler.Options{ServerOptions: options})
+		served <- server.Serve(ctx, listener, handler.Options{
+			// The client has gone by then: only a function that hangs takes this long.
+			GracePeriod:   time.Second,
+			ServerOptions: options,
+		})
 	}()
 	connection, err := grpc.NewClient("passthrough:///memory",
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
