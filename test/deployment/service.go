@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -41,6 +42,21 @@ func (s *Service) Ready() func(context.Context) error {
 	return suite.Ready("http://" + s.Operations + "/readyz")
 }
 
+// Dependency returns a check that a dependency of the service is well; the error is
+// what the readiness endpoint says of it.
+func (s *Service) Dependency(name string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		report, err := readReport(ctx, "http://"+s.Operations+"/readyz")
+		if err != nil {
+			return err
+		}
+		if state := report.Checks[name]; state != "ok" {
+			return fmt.Errorf("%s: %s", name, state)
+		}
+		return nil
+	}
+}
+
 // Sealer says how to start a sealer. The zero value has keys of its own.
 type Sealer struct {
 	// KeyFile is the file with the root key; a new one is made when it is empty.
@@ -52,7 +68,7 @@ type Sealer struct {
 // KeyFile makes a new file with a root key.
 func KeyFile(tb testing.TB) string {
 	tb.Helper()
-	path := filepath.Join(tb.TempDir(), "keys.json")
+	path := filepath.Join(tb.TempDir(), "keys.yaml")
 	run(tb, Program(tb, "sealer"), "keys", "new", "--file", path)
 	return path
 }
@@ -173,6 +189,8 @@ func startConfigured(tb testing.TB, name string, configuration map[string]any) *
 func start(tb testing.TB, program suite.Program) *suite.Process {
 	tb.Helper()
 	program.LogDirectory = tb.TempDir()
+	// A program with the race detector otherwise waits a second before it ends.
+	program.Environment = append(program.Environment, "GORACE=atexit_sleep_ms=0")
 	process, err := suite.Start(program)
 	if err != nil {
 		tb.Fatal(err)
@@ -225,7 +243,7 @@ func loggedAddress(process *suite.Process, pattern *regexp.Regexp) (string, erro
 // run runs a program to its end.
 func run(tb testing.TB, path string, arguments ...string) {
 	tb.Helper()
-	output, err := command(tb, path, arguments...).CombinedOutput()
+	output, err := exec.CommandContext(tb.Context(), path, arguments...).CombinedOutput() //nolint:gosec // the test names the program
 	if err != nil {
 		tb.Fatalf("run %s: %v\n%s", filepath.Base(path), err, output)
 	}

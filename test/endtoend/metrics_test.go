@@ -7,8 +7,10 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
+	handler "github.com/countersign-mcp/countersign/services/handlers/go"
 	"github.com/countersign-mcp/countersign/test/client"
 	"github.com/countersign-mcp/countersign/test/deployment"
 )
@@ -29,17 +31,11 @@ func TestEveryMetricIsDocumentedAndEveryDocumentedMetricExists(t *testing.T) {
 		inDocument[string(match[1])] = true
 	}
 
-	// A metric with labels is exposed from its first event on, so there must be
-	// one of each: a call, a question with its answer, a refusal, a failure.
 	sealer := deployment.Sealer{}.Start(t)
-	edge := deployment.Edge{Sealer: sealer, Handlers: examples(t)}.Start(t)
-	c := newClient(t, edge.MCP())
-	if err := twoRounds(t.Context(), c, "Ada"); err != nil {
-		t.Fatal(err)
-	}
-	reply, err := c.CallTool(t.Context(), askTwice, map[string]any{},
-		map[string]any{"step1": client.Accept(map[string]any{"name": "Ada"})}, "AQ")
-	failure(t, reply, err, http.StatusOK, codeInvalidParams)
+	handlers := examples(t)
+	handlers["hoarder"] = serveHandler(t, registerHoarder)
+	edge := deployment.Edge{Sealer: sealer, Handlers: handlers}.Start(t)
+	causeEveryEvent(t, newClient(t, edge.MCP()))
 
 	exposed := map[string]bool{}
 	for _, service := range []*deployment.Service{sealer, edge} {
@@ -61,5 +57,47 @@ func TestEveryMetricIsDocumentedAndEveryDocumentedMetricExists(t *testing.T) {
 		if !exposed[name] {
 			t.Errorf("%s is in docs/metrics.md and not exposed", name)
 		}
+	}
+}
+
+// registerHoarder offers a tool that wants to remember more than a client carries.
+func registerHoarder(server *handler.Server) {
+	handler.Tool(server, "hoard", func(ctx *handler.Context, _ struct{}) (string, error) {
+		if err := ctx.State().Set("hoard", strings.Repeat("gold ", 8000)); err != nil {
+			return "", err
+		}
+		_, err := ctx.Confirm("Keep all of it?")
+		return "", err
+	}, handler.Description("Wants to remember too much."))
+}
+
+// causeEveryEvent makes what the metrics count happen once: a metric with labels is
+// exposed only from its first event on.
+func causeEveryEvent(t *testing.T, c *client.Client) {
+	t.Helper()
+	// Questions, answers and results.
+	if err := twoRounds(t.Context(), c, "Ada"); err != nil {
+		t.Fatal(err)
+	}
+	name := map[string]any{"step1": client.Accept(map[string]any{"name": "Ada"})}
+	// A state that is refused.
+	reply, err := c.CallTool(t.Context(), askTwice, map[string]any{}, name, "AQ")
+	failure(t, reply, err, http.StatusOK, codeInvalidParams)
+	// An answer to a question that was never shown, of a tool that insists on it.
+	items := map[string]any{"items": client.Accept(map[string]any{"items": []string{"TEA-250"}})}
+	reply, err = c.CallTool(t.Context(), "refund", map[string]any{"order_id": "A-1001"}, items, "")
+	result(t, reply, err, "input_required")
+	// A question that cannot be put.
+	reply, err = c.CallTool(t.Context(), "hoard", map[string]any{}, nil, "")
+	if refused := result(t, reply, err, "complete"); !refused.IsError {
+		t.Errorf("the result is %s, want it to say that the state is too large", reply.Body)
+	}
+	// A message that is not a request.
+	response, err := c.HTTP.Post(c.URL, "text/plain", strings.NewReader("hello"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := response.Body.Close(); err != nil || response.StatusCode != http.StatusUnsupportedMediaType {
+		t.Errorf("a text was answered with %s, want it refused", response.Status)
 	}
 }

@@ -1,8 +1,6 @@
 package endtoend_test
 
 import (
-	"context"
-	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -34,26 +32,22 @@ func TestADeadSealerIsUnavailableAndNeverARefusal(t *testing.T) {
 		t.Error("an unavailable sealer was told as a refusal")
 	}
 
+	// A question cannot be put either, since its state cannot be sealed.
+	reply, err = c.CallTool(t.Context(), askTwice, map[string]any{}, nil, "")
+	failure(t, reply, err, http.StatusServiceUnavailable, codeInternal)
+
 	// Calls that need no sealer go on.
 	reply, err = c.CallTool(t.Context(), "list_orders", map[string]any{}, nil, "")
 	result(t, reply, err, "complete")
 
 	// The operator reads which dependency it is.
-	if err := edge.Ready()(t.Context()); err == nil || !strings.Contains(err.Error(), "sealer") {
-		t.Errorf("readiness is %v, want it to name the sealer", err)
+	if err := edge.Dependency("sealer")(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "sealer: ") {
+		t.Errorf("the readiness report gives %v, want it to name the sealer", err)
 	}
 
 	// A sealer comes back with the same keys; the edge was not touched.
 	deployment.Sealer{KeyFile: keys, Listen: sealer.Address}.Start(t)
-	ready := func(ctx context.Context) error {
-		select {
-		case <-edge.Done():
-			return errors.New("the edge ended")
-		default:
-			return edge.Ready()(ctx)
-		}
-	}
-	if err := suite.Await(t.Context(), ready, edge.Process); err != nil {
+	if err := suite.Await(t.Context(), edge.Dependency("sealer"), edge.Process); err != nil {
 		t.Fatal(err)
 	}
 	reply, err = c.CallTool(t.Context(), askTwice, map[string]any{}, answers, asked.RequestState)

@@ -30,7 +30,7 @@ import (
 const (
 	programs         = "build/bin/"
 	runDirectory     = "build/run"
-	keyFile          = "build/run/keys.json"
+	keyFile          = "build/run/keys.yaml"
 	readinessTimeout = time.Minute
 	readinessURL     = "http://127.0.0.1:8081/readyz"
 )
