@@ -25,6 +25,7 @@ import (
 	"github.com/yosida95/uritemplate/v3"
 
 	handlerv1 "github.com/countersign-mcp/countersign/proto/gen/go/countersign/handler/v1"
+	"github.com/countersign-mcp/countersign/services/mcpedge/mirror"
 	"github.com/countersign-mcp/countersign/services/mcpedge/render"
 	"github.com/countersign-mcp/countersign/services/mcpedge/schema"
 )
@@ -55,6 +56,8 @@ type Tool struct {
 
 	// Input checks arguments.
 	Input *schema.Schema
+	// Mirrored are the arguments that headers mirror.
+	Mirrored []mirror.Param
 	// AsksMustBeShown: answers count only for questions that were shown.
 	AsksMustBeShown bool
 }
@@ -253,6 +256,10 @@ type builder struct {
 
 func (b builder) addTool(tool *handlerv1.Tool) {
 	input, err := compileInput(tool.GetInputSchema())
+	var mirrored []mirror.Param
+	if err == nil {
+		mirrored, err = mirror.Params(tool.GetInputSchema())
+	}
 	if err == nil && len(tool.GetOutputSchema()) > 0 {
 		_, err = schema.Compile(tool.GetOutputSchema())
 	}
@@ -265,8 +272,9 @@ func (b builder) addTool(tool *handlerv1.Tool) {
 	}
 	if b.accept("tool", tool.GetName(), handlerOf(b.snapshot.tools[tool.GetName()]), err) {
 		b.snapshot.tools[tool.GetName()] = &Tool{
-			Entry: b.entry(tool.GetName(), text),
-			Input: input,
+			Entry:    b.entry(tool.GetName(), text),
+			Input:    input,
+			Mirrored: mirrored,
 			// MCP's default for destructiveHint is true; only what the author said counts.
 			AsksMustBeShown: tool.GetAsksMustBeShown() || tool.GetAnnotations().GetDestructiveHint(),
 		}

@@ -1,12 +1,10 @@
 package modern
 
 import (
-	"encoding/base64"
 	"net/http"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/countersign-mcp/countersign/services/mcpedge/failure"
+	"github.com/countersign-mcp/countersign/services/mcpedge/mirror"
 )
 
 // The headers that mirror members of the body ("Standard Request Headers").
@@ -24,7 +22,7 @@ func headerMismatch(format string, arguments ...any) error {
 // the same revision, and that it is served. A mismatch is judged first.
 func (c *call) checkRevision() error {
 	if c.Header != nil {
-		if err := c.checkHeader(headerRevision, c.meta.revision, false); err != nil {
+		if err := c.checkHeader(headerRevision, c.meta.revision, mirror.Plain); err != nil {
 			return err
 		}
 	}
@@ -40,7 +38,7 @@ func (c *call) checkHeaders() error {
 	if c.Header == nil {
 		return nil
 	}
-	if err := c.checkHeader(headerMethod, c.Message.Method, false); err != nil {
+	if err := c.checkHeader(headerMethod, c.Message.Method, mirror.Plain); err != nil {
 		return err
 	}
 	var member string
@@ -57,21 +55,19 @@ func (c *call) checkHeaders() error {
 	if err != nil {
 		return err
 	}
-	return c.checkHeader(headerName, want, true)
+	return c.checkHeader(headerName, want, mirror.Decode)
 }
 
-// checkHeader checks that a header is there once and has the value wanted.
-func (c *call) checkHeader(name, want string, mayBeEncoded bool) error {
+// checkHeader checks that a header is there once and says what is wanted. decode
+// reads its value.
+func (c *call) checkHeader(name, want string, decode func(string) (string, error)) error {
 	values := c.Header[http.CanonicalHeaderKey(name)]
 	if len(values) != 1 {
 		return headerMismatch("%s must be there once, and is there %d times", name, len(values))
 	}
-	got, ok := values[0], plain(values[0])
-	if ok && mayBeEncoded {
-		got, ok = decodeHeader(got)
-	}
-	if !ok {
-		return headerMismatch("%s holds characters that a header must not have, or is wrongly encoded", name)
+	got, err := decode(values[0])
+	if err != nil {
+		return headerMismatch("%s %v", name, err)
 	}
 	if got != want {
 		return headerMismatch("%s does not say what the body says", name)
@@ -79,30 +75,15 @@ func (c *call) checkHeader(name, want string, mayBeEncoded bool) error {
 	return nil
 }
 
-// plain says whether a value holds nothing but visible ASCII, spaces and tabs.
-func plain(value string) bool {
-	for i := range len(value) {
-		if c := value[i]; (c < 0x20 || c > 0x7e) && c != '\t' {
-			return false
+// checkParams checks the headers that mirror arguments of a tool.
+func (c *call) checkParams(params []mirror.Param, arguments []byte) error {
+	if c.Header == nil {
+		return nil
+	}
+	for _, param := range params {
+		if err := param.Check(c.Header, arguments); err != nil {
+			return headerMismatch("%v", err)
 		}
 	}
-	return true
-}
-
-// The marks of an encoded value ("Value Encoding").
-const (
-	encodedPrefix = "=?base64?"
-	encodedSuffix = "?="
-)
-
-// decodeHeader returns what a header's value says: the value itself, or what is
-// encoded in it. It reports false for an encoding that no encoder makes.
-func decodeHeader(value string) (string, bool) {
-	inner, hasPrefix := strings.CutPrefix(value, encodedPrefix)
-	inner, hasSuffix := strings.CutSuffix(inner, encodedSuffix)
-	if !hasPrefix || !hasSuffix {
-		return value, true
-	}
-	decoded, err := base64.StdEncoding.Strict().DecodeString(inner)
-	return string(decoded), err == nil && utf8.Valid(decoded)
+	return nil
 }

@@ -38,6 +38,9 @@ func (s *Server) callTool(ctx context.Context, c *call, sink Sink) ([]byte, erro
 	if arguments[0] != '{' {
 		return nil, failure.Newf(failure.InvalidParams, "params.arguments is not an object")
 	}
+	if err := c.checkParams(tool.Mirrored, arguments); err != nil {
+		return nil, err
+	}
 	// A model can mend arguments that do not match: it reads why as the tool's own
 	// failure (tools, "Error Handling").
 	err = tool.Input.Validate(arguments)
