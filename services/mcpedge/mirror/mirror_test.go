@@ -10,15 +10,15 @@ import (
 
 func TestTheSpecificationsExamples(t *testing.T) {
 	for said, want := range map[string]string{
-		"us-west1":           "us-west1",
-		"Hello, 世界":          "=?base64?SGVsbG8sIOS4lueVjA==?=",
-		" padded ":           "=?base64?IHBhZGRlZCA=?=",
-		"line1\nline2":       "=?base64?bGluZTEKbGluZTI=?=",
-		"=?base64?literal?=": "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?=",
-		"":                   "",
-		"SGVsbG8=":           "SGVsbG8=",
-		"=?base64?SGVsbG8=":  "=?base64?SGVsbG8=",
-		"=?base64?=":         "=?base64?=",
+		"us-west1":            "us-west1",
+		"Hello, \u4e16\u754c": "=?base64?SGVsbG8sIOS4lueVjA==?=",
+		" padded ":            "=?base64?IHBhZGRlZCA=?=",
+		"line1\nline2":        "=?base64?bGluZTEKbGluZTI=?=",
+		"=?base64?literal?=":  "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?=",
+		"":                    "",
+		"SGVsbG8=":            "SGVsbG8=",
+		"=?base64?SGVsbG8=":   "=?base64?SGVsbG8=",
+		"=?base64?=":          "=?base64?=",
 	} {
 		if got := Encode(said); got != want {
 			t.Errorf("%q is encoded as %q, want %q", said, got, want)

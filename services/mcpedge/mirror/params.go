@@ -159,7 +159,7 @@ func (p Param) find(arguments []byte) ([]byte, error) {
 	return value, nil
 }
 
-// says says whether what a header says is a string, number or boolean. Numbers are
+// says reports whether the text of a header stands for a string, number or boolean. Numbers are
 // compared by value.
 func says(said string, value []byte) bool {
 	if value[0] == '"' {

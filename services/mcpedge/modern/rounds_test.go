@@ -360,8 +360,10 @@ func TestTimeEndsAStateAndAChain(t *testing.T) {
 			t.Errorf("%s: got %s, %+v", test.reason, got.Result, got.Error)
 		}
 	}
-	if refused := s.metric("countersign_edge_request_state_refusals_total"); refused != 2 {
-		t.Errorf("refusals counted: %v", refused)
+	for _, reason := range []string{"expired", "chain_expired"} {
+		if refused := s.metric("countersign_edge_request_state_refusals_total", "reason="+reason); refused != 1 {
+			t.Errorf("refusals counted as %s: %v", reason, refused)
+		}
 	}
 }
 

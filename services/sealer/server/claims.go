@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	sealv1 "github.com/countersign-mcp/countersign/proto/gen/go/countersign/seal/v1"
 	"github.com/countersign-mcp/countersign/services/sealer/token"
@@ -108,20 +109,24 @@ func hasUnknown(message protoreflect.Message) bool {
 	return found
 }
 
-// expiry returns until when a token is good: for its time to live, and never
-// longer than its chain.
+// expiry returns when the time to live of a token ends. It is not cut short where
+// the chain ends before: Open checks both and can then say which of them it was.
 func expiry(now time.Time, request *sealv1.SealRequest) (time.Time, error) {
-	chainExpires := time.UnixMilli(request.GetRequestState().GetChainExpiresMs())
-	if !now.Before(chainExpires) {
+	if !now.Before(time.UnixMilli(request.GetRequestState().GetChainExpiresMs())) {
 		return time.Time{}, status.Error(codes.FailedPrecondition, "the chain has expired")
 	}
 
-	expires := now.Add(request.GetTimeToLive().AsDuration()).Truncate(time.Millisecond)
-	if expires.After(chainExpires) {
-		return chainExpires, nil
+	return now.Add(request.GetTimeToLive().AsDuration()).Truncate(time.Millisecond), nil
+}
+
+// goodUntil returns until when a token is good: for its time to live, and never
+// longer than its chain.
+func goodUntil(expires time.Time, state *sealv1.RequestState) *timestamppb.Timestamp {
+	if chainExpires := time.UnixMilli(state.GetChainExpiresMs()); expires.After(chainExpires) {
+		expires = chainExpires
 	}
 
-	return expires, nil
+	return timestamppb.New(expires)
 }
 
 // suiteOf returns the suite that a purpose fixes.

@@ -107,7 +107,7 @@ func (s *Server) seal(ctx context.Context, now time.Time, request *sealv1.SealRe
 		return nil, status.Errorf(codes.ResourceExhausted, "the token has %d characters, which is more than max_token_bytes allows: %d", len(text), limit)
 	}
 
-	return &sealv1.SealResponse{Token: text, TokenId: id[:], ExpiresAt: timestamppb.New(expires)}, nil
+	return &sealv1.SealResponse{Token: text, TokenId: id[:], ExpiresAt: goodUntil(expires, request.GetRequestState())}, nil
 }
 
 // Open implements SealerService.
@@ -202,7 +202,7 @@ func (s *Server) openParsed(
 		RequestState: claims.GetRequestState(),
 		TokenId:      id[:],
 		IssuedAt:     timestamppb.New(time.UnixMilli(claims.GetIssuedAtMs())),
-		ExpiresAt:    timestamppb.New(time.UnixMilli(claims.GetExpiresAtMs())),
+		ExpiresAt:    goodUntil(time.UnixMilli(claims.GetExpiresAtMs()), claims.GetRequestState()),
 	}, accepted, nil
 }
 

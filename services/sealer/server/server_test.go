@@ -222,6 +222,12 @@ func TestATokenNeverOutlivesItsChain(t *testing.T) {
 
 	clock.Advance(time.Hour)
 
+	// The token's own time is not over: the reason is the chain.
+	opened, err := sealer.Open(t.Context(), openRequest(request, sealed.GetToken()))
+	if err != nil || opened.GetRefusal().GetReason() != sealv1.RefusalReason_REFUSAL_REASON_CHAIN_EXPIRED {
+		t.Errorf("got %v, %v", opened, err)
+	}
+
 	_, err = sealer.Seal(t.Context(), request)
 	if status.Code(err) != codes.FailedPrecondition {
 		t.Errorf("got %v", err)
