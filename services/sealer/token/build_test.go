@@ -140,21 +140,29 @@ func buildAlterations(t *testing.T, vector tokentest.Token) tokentest.Alteration
 	return built
 }
 
+// refusals collects tokens that are refused, made from one good token.
+type refusals struct {
+	vector tokentest.Token
+	built  []tokentest.Refused
+}
+
+// add adds a token that is refused when it is opened as the good one is, but for
+// the change.
+func (r *refusals) add(name, reason, text string, change func(*tokentest.Opening)) {
+	opening := openingOf(r.vector)
+	if change != nil {
+		change(&opening)
+	}
+
+	r.built = append(r.built, tokentest.Refused{Name: r.vector.Name + ": " + name, Opening: opening, Token: text, Reason: reason})
+}
+
 // buildRefused makes the tokens that are refused before anybody reads their claims.
 func buildRefused(t *testing.T, vector tokentest.Token, keys []tokentest.Key) []tokentest.Refused {
 	t.Helper()
 
-	opening := openingOf(vector)
-	built := make([]tokentest.Refused, 0, 64)
-	refuse := func(name, reason, text string, change func(*tokentest.Opening)) {
-		changed := opening
-		if change != nil {
-			change(&changed)
-		}
-
-		built = append(built, tokentest.Refused{Name: vector.Name + ": " + name, Opening: changed, Token: text, Reason: reason})
-	}
-
+	list := refusals{vector: vector}
+	refuse := list.add
 	middle := len(vector.Token) / 2
 	for name, insertion := range map[string]string{
 		"CR": "\r", "LF": "\n", "CRLF": "\r\n", "padding": "=", "double padding": "==", "space": " ", "zero": "\x00", "non-ASCII": "é",
@@ -209,25 +217,18 @@ func buildRefused(t *testing.T, vector tokentest.Token, keys []tokentest.Key) []
 	moved = sealVector(t, moved)
 	refuse("context boundary moved", "NOT_AUTHENTIC", moved.Token, func(o *tokentest.Opening) { o.Context = tokentest.Context{Audience: "a", Tenant: "bc"} })
 
-	slices.SortFunc(built, func(a, b tokentest.Refused) int { return strings.Compare(a.Name, b.Name) })
+	// The insertions come from a map.
+	slices.SortFunc(list.built, func(a, b tokentest.Refused) int { return strings.Compare(a.Name, b.Name) })
 
-	return built
+	return list.built
 }
 
 // buildRefusedClaims makes authentic tokens whose claims are refused.
 func buildRefusedClaims(t *testing.T, vector tokentest.Token) []tokentest.Refused {
 	t.Helper()
 
-	opening := openingOf(vector)
-	built := make([]tokentest.Refused, 0, 32)
-	refuse := func(name, reason, text string, change func(*tokentest.Opening)) {
-		changed := opening
-		if change != nil {
-			change(&changed)
-		}
-
-		built = append(built, tokentest.Refused{Name: vector.Name + ": " + name, Opening: changed, Token: text, Reason: reason})
-	}
+	list := refusals{vector: vector}
+	refuse := list.add
 	withClaims := func(claims []byte) string {
 		changed := vector
 		changed.Claims = claims
@@ -279,5 +280,5 @@ func buildRefusedClaims(t *testing.T, vector tokentest.Token) []tokentest.Refuse
 		o.MaxRound, o.ParamsDigest = vector.Decoded.Round-1, sequence(0, 32)
 	})
 
-	return built
+	return list.built
 }

@@ -186,6 +186,8 @@ func (s *service) run(ctx context.Context) error {
 		Sentence: "there are no keys that may be used: the source of keys gave none or has not answered for too long",
 	})
 
+	s.showReadiness()
+
 	var running sync.WaitGroup
 
 	failures := make(chan error, 2)
@@ -242,26 +244,30 @@ func (s *service) stop() {
 	}
 }
 
-// followReadiness tells the health service whether there are usable keys.
+// followReadiness keeps what the health service says up to date.
 func (s *service) followReadiness(ctx context.Context) {
 	ticker := time.NewTicker(readinessInterval)
 	defer ticker.Stop()
 
 	for {
-		serving := healthv1.HealthCheckResponse_SERVING
-		if s.keys.Ready(s.clock()) != nil {
-			serving = healthv1.HealthCheckResponse_NOT_SERVING
-		}
-
-		s.health.SetServingStatus("", serving)
-		s.health.SetServingStatus(sealv1.SealerService_ServiceDesc.ServiceName, serving)
-
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
+			s.showReadiness()
 		}
 	}
+}
+
+// showReadiness tells the health service whether there are usable keys.
+func (s *service) showReadiness() {
+	serving := healthv1.HealthCheckResponse_SERVING
+	if s.keys.Ready(s.clock()) != nil {
+		serving = healthv1.HealthCheckResponse_NOT_SERVING
+	}
+
+	s.health.SetServingStatus("", serving)
+	s.health.SetServingStatus(sealv1.SealerService_ServiceDesc.ServiceName, serving)
 }
 
 // target returns an address as a gRPC client accepts it.

@@ -36,7 +36,18 @@ import (
 	"github.com/countersign-mcp/countersign/services/sealer/keysource/sourcetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// asProgram is the variable that makes the test binary the program itself.
+const asProgram = "SEALER_TEST_AS_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+
+		return
+	}
+
+	goleak.VerifyTestMain(m)
+}
 
 // logBuffer is a log that a test reads while the service writes it.
 type logBuffer struct {
@@ -323,17 +334,10 @@ func TestHealthAndReflectionAreServed(t *testing.T) {
 	connection := start(t, configure(t)).dial(t, insecure.NewCredentials())
 	health := healthv1.NewHealthClient(connection)
 
-	for _, name := range []string{"", "countersign.seal.v1.SealerService"} {
-		watching, err := health.Watch(t.Context(), &healthv1.HealthCheckRequest{Service: name})
-		check(t, err)
-
-		for {
-			response, err := watching.Recv()
-			check(t, err)
-
-			if response.GetStatus() == healthv1.HealthCheckResponse_SERVING {
-				break
-			}
+	for _, name := range []string{"", sealv1.SealerService_ServiceDesc.ServiceName} {
+		response, err := health.Check(t.Context(), &healthv1.HealthCheckRequest{Service: name})
+		if err != nil || response.GetStatus() != healthv1.HealthCheckResponse_SERVING {
+			t.Errorf("%q: got %v, %v", name, response, err)
 		}
 	}
 
@@ -348,7 +352,7 @@ func TestHealthAndReflectionAreServed(t *testing.T) {
 	check(t, reflecting.CloseSend())
 
 	found := slices.ContainsFunc(response.GetListServicesResponse().GetService(), func(service *reflectionv1.ServiceResponse) bool {
-		return service.GetName() == "countersign.seal.v1.SealerService"
+		return service.GetName() == sealv1.SealerService_ServiceDesc.ServiceName
 	})
 	if !found {
 		t.Errorf("got %v", response)
@@ -389,6 +393,11 @@ func TestWithoutKeysNothingIsReadyAndTheCauseIsNamed(t *testing.T) {
 	err := roundTrip(t, connection)
 	if status.Code(err) != codes.Unavailable || strings.Contains(err.Error(), configuration.Keys.File) {
 		t.Errorf("got %v", err)
+	}
+
+	health, err := healthv1.NewHealthClient(connection).Check(t.Context(), &healthv1.HealthCheckRequest{})
+	if err != nil || health.GetStatus() != healthv1.HealthCheckResponse_NOT_SERVING {
+		t.Errorf("got %v, %v", health, err)
 	}
 
 	code, body := running.get(t, "/readyz")

@@ -28,6 +28,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"regexp"
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
@@ -83,6 +84,9 @@ type version struct {
 	Root    rootText `yaml:"root"`
 }
 
+// knownField matches the paths of the fields of a document.
+var knownField = regexp.MustCompile(`^(minVersion|versions(\[\d+\](\.(number|created|root))?)?)$`)
+
 // rootText is the text of a root, kept where it does not print.
 type rootText struct{ text token.Secret }
 
@@ -97,6 +101,13 @@ func parse(path string, content []byte) (*document, error) {
 	var found document
 
 	err := config.Decode(path, content, &found)
+
+	// A field's name is shown only if it is one: in a file that is broken, a root may
+	// stand where a name should.
+	if positioned, ok := errors.AsType[*config.Error](err); ok && !knownField.MatchString(positioned.Field) {
+		positioned.Field = ""
+	}
+
 	if err != nil {
 		return nil, err
 	}

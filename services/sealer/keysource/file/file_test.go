@@ -197,8 +197,8 @@ func TestWhatIsNoKeyFileIsRefusedWithoutShowingIt(t *testing.T) {
 	good := "{\"minVersion\": 1, \"versions\": [{\"number\": 1, \"created\": \"2026-10-01T00:00:00Z\", \"root\": \"" + root + "\"}]}"
 
 	for name, test := range map[string]struct{ before, after, want string }{
-		"an unknown field":    {`"number"`, `"nummer"`, "nummer"},
-		"an unknown top":      {`"minVersion"`, `"minversion"`, "minversion"},
+		"an unknown field":    {`"number"`, `"nummer"`, "keys.json:1: is not a field"},
+		"an unknown top":      {`"minVersion"`, `"minversion"`, "keys.json:1: is not a field"},
 		"a bad time":          {"2026-10-01T00:00:00Z", "yesterday", "version 1: created"},
 		"no time":             {`"created": "2026-10-01T00:00:00Z", `, "", "version 1: created"},
 		"no base64":           {root[:4], "!" + root[1:4], "version 1: root is not base64"},
@@ -206,6 +206,7 @@ func TestWhatIsNoKeyFileIsRefusedWithoutShowingIt(t *testing.T) {
 		"a short root":        {root, root[:16], "version 1: root has 12 bytes"},
 		"no root":             {`, "root": "` + root + `"`, "", "version 1: root has 0 bytes"},
 		"a root that is list": {`"` + root + `"`, `["` + root + `"]`, "version 1: root"},
+		"a root as a name":    {`"root": "` + root + `"`, `"` + root + `": 1`, "is not a field"},
 		"a negative number":   {`"number": 1`, `"number": -1`, "number"},
 		"no YAML":             {"}]}", "", "not valid YAML"},
 	} {

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"google.golang.org/grpc/credentials/insecure"
+)
+
+// runProgram is the sealer as a process of its own.
+func runProgram(t *testing.T, arguments ...string) *exec.Cmd {
+	t.Helper()
+
+	executable, err := os.Executable()
+	check(t, err)
+
+	command := exec.CommandContext(t.Context(), executable, arguments...)
+	command.Env = append(os.Environ(), asProgram+"=1")
+
+	return command
+}
+
+func TestTheProgramServesUntilItIsTold(t *testing.T) {
+	t.Parallel()
+
+	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+		directory := t.TempDir()
+		keys, socket, file := filepath.Join(directory, "keys"), filepath.Join(directory, "s"), filepath.Join(directory, "sealer.yaml")
+		check(t, runProgram(t, "keys", "new", "--file", keys).Run())
+		check(t, runProgram(t, "keys", "rotate", "--file", keys).Run())
+		check(t, os.WriteFile(file, []byte("listen: unix:"+socket+"\noperationsListen: 127.0.0.1:0\nkeys: {source: file, file: "+keys+"}\n"), 0o600))
+		check(t, runProgram(t, "serve", "--config", file, "--validate-config").Run())
+
+		if _, err := os.Stat(socket); !os.IsNotExist(err) {
+			t.Errorf("validating opened the listener: %v", err)
+		}
+
+		program := runProgram(t, "serve", "--config", file)
+
+		output, err := program.StderrPipe()
+		check(t, err)
+		check(t, program.Start())
+
+		logged := bufio.NewScanner(output)
+		for logged.Scan() && !strings.Contains(logged.Text(), `"msg":"serving","service":"sealer","listen":"unix:`+socket) {
+		}
+
+		check(t, roundTrip(t, dial(t, "unix:"+socket, insecure.NewCredentials())))
+		check(t, program.Process.Signal(signal))
+
+		for logged.Scan() {
+		}
+
+		err = program.Wait()
+		if err != nil {
+			t.Errorf("%s: %v", signal, err)
+		}
+
+		if _, err := os.Stat(socket); !os.IsNotExist(err) {
+			t.Errorf("%s: the socket is still there: %v", signal, err)
+		}
+	}
+}
+
+func TestTheProgramRefusesToStartAndSaysWhy(t *testing.T) {
+	t.Parallel()
+
+	directory := t.TempDir()
+	file := filepath.Join(directory, "sealer.yaml")
+	check(t, os.WriteFile(file, []byte("listen: 0.0.0.0:0\nkeys: {source: ephemeral}\n"), 0o600))
+	check(t, os.Chmod(file, 0o644))
+
+	for want, arguments := range map[string][]string{
+		"plaintext is allowed only on a loopback address or a Unix socket": {"serve", "--config", file},
+		"others than its owner": {"keys", "list", "--file", file},
+		"file already exists":   {"keys", "new", "--file", file},
+		"missing flags":         {"serve"},
+	} {
+		var output bytes.Buffer
+
+		program := runProgram(t, arguments...)
+		program.Stderr = &output
+
+		err := program.Run()
+		if err == nil || !strings.Contains(output.String(), want) {
+			t.Errorf("%v: got %v, %s", arguments, err, output.String())
+		}
+	}
+}
