@@ -1,4 +1,4 @@
-package handler_test
+package handler_test //nolint:testableexamples // the example serves until it is told to stop
 
 import (
 	"context"

@@ -47,55 +47,51 @@ type CompletionOption interface {
 	TemplateOption
 }
 
-type descriptionOption string
+// commonFields are those that entries of every kind have.
+type commonFields struct {
+	title, description *string
+	icons              *[]*handlerv1.Icon
+	meta               *[]byte
+}
+
+func (e *toolEntry) common() commonFields {
+	return commonFields{&e.message.Title, &e.message.Description, &e.message.Icons, &e.message.Meta}
+}
+
+func (e *promptEntry) common() commonFields {
+	return commonFields{&e.message.Title, &e.message.Description, &e.message.Icons, &e.message.Meta}
+}
+
+func (e *resourceEntry) common() commonFields {
+	return commonFields{&e.message.Title, &e.message.Description, &e.message.Icons, &e.message.Meta}
+}
+
+func (e *templateEntry) common() commonFields {
+	return commonFields{&e.message.Title, &e.message.Description, &e.message.Icons, &e.message.Meta}
+}
+
+type commonOption func(commonFields) error
+
+func (o commonOption) applyToTool(entry *toolEntry) error         { return o(entry.common()) }
+func (o commonOption) applyToPrompt(entry *promptEntry) error     { return o(entry.common()) }
+func (o commonOption) applyToResource(entry *resourceEntry) error { return o(entry.common()) }
+func (o commonOption) applyToTemplate(entry *templateEntry) error { return o(entry.common()) }
 
 // Description says what the entry is for, to the model or user that chooses it.
 // Tools and prompts must have one.
-func Description(text string) Option { return descriptionOption(text) }
-
-func (o descriptionOption) applyToTool(entry *toolEntry) error {
-	entry.message.Description = string(o)
-	return nil
+func Description(text string) Option {
+	return commonOption(func(fields commonFields) error {
+		*fields.description = text
+		return nil
+	})
 }
-
-func (o descriptionOption) applyToPrompt(entry *promptEntry) error {
-	entry.message.Description = string(o)
-	return nil
-}
-
-func (o descriptionOption) applyToResource(entry *resourceEntry) error {
-	entry.message.Description = string(o)
-	return nil
-}
-
-func (o descriptionOption) applyToTemplate(entry *templateEntry) error {
-	entry.message.Description = string(o)
-	return nil
-}
-
-type titleOption string
 
 // Title is the entry's name for display.
-func Title(text string) Option { return titleOption(text) }
-
-func (o titleOption) applyToTool(entry *toolEntry) error {
-	entry.message.Title = string(o)
-	return nil
-}
-
-func (o titleOption) applyToPrompt(entry *promptEntry) error {
-	entry.message.Title = string(o)
-	return nil
-}
-
-func (o titleOption) applyToResource(entry *resourceEntry) error {
-	entry.message.Title = string(o)
-	return nil
-}
-
-func (o titleOption) applyToTemplate(entry *templateEntry) error {
-	entry.message.Title = string(o)
-	return nil
+func Title(text string) Option {
+	return commonOption(func(fields commonFields) error {
+		*fields.title = text
+		return nil
+	})
 }
 
 // Icon is a picture for display.
@@ -109,99 +105,47 @@ type Icon struct {
 	Theme string
 }
 
-type iconsOption []Icon
-
 // Icons sets the entry's pictures.
-func Icons(icons ...Icon) Option { return iconsOption(icons) }
-
-func (o iconsOption) messages() []*handlerv1.Icon {
-	messages := make([]*handlerv1.Icon, 0, len(o))
-	for _, icon := range o {
-		messages = append(messages, &handlerv1.Icon{
-			Src: icon.Source, MimeType: icon.MIMEType, Sizes: icon.Sizes, Theme: icon.Theme,
-		})
-	}
-	return messages
+func Icons(icons ...Icon) Option {
+	return commonOption(func(fields commonFields) error {
+		for _, icon := range icons {
+			*fields.icons = append(*fields.icons, &handlerv1.Icon{
+				Src: icon.Source, MimeType: icon.MIMEType, Sizes: icon.Sizes, Theme: icon.Theme,
+			})
+		}
+		return nil
+	})
 }
-
-func (o iconsOption) applyToTool(entry *toolEntry) error {
-	entry.message.Icons = o.messages()
-	return nil
-}
-
-func (o iconsOption) applyToPrompt(entry *promptEntry) error {
-	entry.message.Icons = o.messages()
-	return nil
-}
-
-func (o iconsOption) applyToResource(entry *resourceEntry) error {
-	entry.message.Icons = o.messages()
-	return nil
-}
-
-func (o iconsOption) applyToTemplate(entry *templateEntry) error {
-	entry.message.Icons = o.messages()
-	return nil
-}
-
-type metaOption json.RawMessage
 
 // Meta sets the entry's vendor `_meta`: a JSON object.
-func Meta(object json.RawMessage) Option { return metaOption(object) }
+func Meta(object json.RawMessage) Option {
+	return commonOption(func(fields commonFields) error {
+		if !isJSONObject(object) {
+			return errors.New("the `_meta` must be a JSON object")
+		}
+		*fields.meta = object
+		return nil
+	})
+}
 
-func (o metaOption) check() error {
-	if !isJSONObject(o) {
-		return errors.New("the `_meta` must be a JSON object")
-	}
+type readOption func(mimeType *string, annotations **handlerv1.Annotations)
+
+func (o readOption) applyToResource(entry *resourceEntry) error {
+	o(&entry.message.MimeType, &entry.message.Annotations)
 	return nil
 }
 
-func (o metaOption) applyToTool(entry *toolEntry) error {
-	entry.message.Meta = o
-	return o.check()
+func (o readOption) applyToTemplate(entry *templateEntry) error {
+	o(&entry.message.MimeType, &entry.message.Annotations)
+	return nil
 }
-
-func (o metaOption) applyToPrompt(entry *promptEntry) error {
-	entry.message.Meta = o
-	return o.check()
-}
-
-func (o metaOption) applyToResource(entry *resourceEntry) error {
-	entry.message.Meta = o
-	return o.check()
-}
-
-func (o metaOption) applyToTemplate(entry *templateEntry) error {
-	entry.message.Meta = o
-	return o.check()
-}
-
-type mimeTypeOption string
 
 // MIMEType is the media type of what is read.
-func MIMEType(mimeType string) ReadOption { return mimeTypeOption(mimeType) }
-
-func (o mimeTypeOption) applyToResource(entry *resourceEntry) error {
-	entry.message.MimeType = string(o)
-	return nil
+func MIMEType(mimeType string) ReadOption {
+	return readOption(func(target *string, _ **handlerv1.Annotations) { *target = mimeType })
 }
-
-func (o mimeTypeOption) applyToTemplate(entry *templateEntry) error {
-	entry.message.MimeType = string(o)
-	return nil
-}
-
-type annotationsOption Annotations
 
 // Annotated says for whom a resource is meant and how important it is.
-func Annotated(annotations Annotations) ReadOption { return annotationsOption(annotations) }
-
-func (o annotationsOption) applyToResource(entry *resourceEntry) error {
-	entry.message.Annotations = Annotations(o).message()
-	return nil
-}
-
-func (o annotationsOption) applyToTemplate(entry *templateEntry) error {
-	entry.message.Annotations = Annotations(o).message()
-	return nil
+func Annotated(annotations Annotations) ReadOption {
+	return readOption(func(_ *string, target **handlerv1.Annotations) { *target = annotations.message() })
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -27,9 +28,9 @@ func server(call function) *handler.Server {
 }
 
 // check runs a function that a test makes anew for each semantics.
-func check(t *testing.T, make func() function, answers handlertest.Answerer, options ...handlertest.Option) error {
+func check(t *testing.T, newFunction func() function, answers handlertest.Answerer, options ...handlertest.Option) error {
 	t.Helper()
-	_, err := handlertest.Check(t.Context(), func() *handler.Server { return server(make()) },
+	_, err := handlertest.Check(t.Context(), func() *handler.Server { return server(newFunction()) },
 		handlertest.CallTool("tool", nil), answers, options...)
 	return err
 }
@@ -43,7 +44,7 @@ var yes = handlertest.AnswerFunc(func(*handlerv1.Question) (handlertest.Answer, 
 })
 
 func TestHandlersThatAreWrongAreFound(t *testing.T) {
-	for problem, make := range map[string]func() function{
+	for problem, newFunction := range map[string]func() function{
 		"attempt 2 asks another question": func() function {
 			attempts := 0
 			return func(ctx *handler.Context, _ struct{}) (string, error) {
@@ -104,7 +105,7 @@ func TestHandlersThatAreWrongAreFound(t *testing.T) {
 		}),
 	} {
 		t.Run(problem, func(t *testing.T) {
-			if err := check(t, make, yes); err == nil || !strings.Contains(err.Error(), problem) {
+			if err := check(t, newFunction, yes); err == nil || !strings.Contains(err.Error(), problem) {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -128,7 +129,7 @@ func TestAHandlerThatIsRightPasses(t *testing.T) {
 		}
 		handlertest.Effect(ctx, "charge")
 		handlertest.Effect(ctx, "charge")
-		return fmt.Sprint(reserved), nil
+		return strconv.Itoa(reserved), nil
 	})
 	if err := check(t, effects, yes); err != nil {
 		t.Error(err)
