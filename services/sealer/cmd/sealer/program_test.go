@@ -26,6 +26,19 @@ func runProgram(t *testing.T, arguments ...string) *exec.Cmd {
 	return command
 }
 
+// await reads the log up to a line that holds the text.
+func await(t *testing.T, logged *bufio.Scanner, text string) {
+	t.Helper()
+
+	for logged.Scan() {
+		if strings.Contains(logged.Text(), text) {
+			return
+		}
+	}
+
+	t.Errorf("the log ended without %s", text)
+}
+
 func TestTheProgramServesUntilItIsTold(t *testing.T) {
 	t.Parallel()
 
@@ -48,14 +61,12 @@ func TestTheProgramServesUntilItIsTold(t *testing.T) {
 		check(t, program.Start())
 
 		logged := bufio.NewScanner(output)
-		for logged.Scan() && !strings.Contains(logged.Text(), `"msg":"serving","service":"sealer","listen":"unix:`+socket) {
-		}
+		await(t, logged, `"msg":"serving","service":"sealer","listen":"unix:`+socket)
 
 		check(t, roundTrip(t, dial(t, "unix:"+socket, insecure.NewCredentials())))
 		check(t, program.Process.Signal(signal))
 
-		for logged.Scan() {
-		}
+		await(t, logged, `"msg":"stopping"`)
 
 		err = program.Wait()
 		if err != nil {
