@@ -15,8 +15,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -34,6 +36,10 @@ type Client struct {
 	HTTP *http.Client
 	// Capabilities are declared with every request; nil declares none.
 	Capabilities map[string]any
+	// Header is sent with every request beside what the protocol wants.
+	Header http.Header
+
+	requests atomic.Int64
 }
 
 // New returns a client that declares that it can show forms. Its connections are
@@ -54,6 +60,8 @@ type Reply struct {
 	Header http.Header
 	// Body is the body as it came.
 	Body []byte
+	// Message is the JSON-RPC response in it as it came.
+	Message []byte
 	// Result is the `result` of the response, if it is one.
 	Result *Result
 	// Error is the `error` of the response, if it is one.
@@ -118,6 +126,21 @@ func (c *Client) Send(ctx context.Context, method, name string, params map[strin
 	if err != nil {
 		return nil, err
 	}
+	return receive(response)
+}
+
+// SendText is Send with the exact text of the params, which must be an object with
+// a `_meta`; see Meta.
+func (c *Client) SendText(ctx context.Context, method, name, params string) (*Reply, error) {
+	response, err := c.open(ctx, method, name, []byte(params))
+	if err != nil {
+		return nil, err
+	}
+	return receive(response)
+}
+
+// receive reads a response to its end.
+func receive(response *http.Response) (*Reply, error) {
 	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxReplyBytes))
 	if err != nil {
@@ -126,25 +149,39 @@ func (c *Client) Send(ctx context.Context, method, name string, params map[strin
 	return read(response, body)
 }
 
-// Open sends one request and returns the response while it is still coming.
-func (c *Client) Open(ctx context.Context, method, name string, params map[string]any) (*http.Response, error) {
+// Meta is the `_meta` that the revision wants.
+func (c *Client) Meta() map[string]any {
 	capabilities := c.Capabilities
 	if capabilities == nil {
 		capabilities = map[string]any{}
 	}
-	params["_meta"] = map[string]any{
+	return map[string]any{
 		"io.modelcontextprotocol/protocolVersion":    Revision,
 		"io.modelcontextprotocol/clientCapabilities": capabilities,
 		"io.modelcontextprotocol/clientInfo":         map[string]any{"name": "countersign-test", "version": "1.0.0"},
 	}
-	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+}
+
+// Open sends one request and returns the response while it is still coming.
+func (c *Client) Open(ctx context.Context, method, name string, params map[string]any) (*http.Response, error) {
+	params["_meta"] = c.Meta()
+	text, err := json.Marshal(params)
 	if err != nil {
-		return nil, fmt.Errorf("encode request: %w", err)
+		return nil, fmt.Errorf("encode params: %w", err)
 	}
+	return c.open(ctx, method, name, text)
+}
+
+// open sends one request, put together by hand: the encoder would tidy up params
+// that are meant to be sent as they are.
+func (c *Client) open(ctx context.Context, method, name string, params []byte) (*http.Response, error) {
+	body := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":`, c.requests.Add(1), method)
+	body = append(append(body, params...), '}')
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL, bytes.NewReader(body))
 	if err != nil {
 		return nil, fmt.Errorf("make request: %w", err)
 	}
+	maps.Copy(request.Header, c.Header)
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Accept", "application/json, text/event-stream")
 	request.Header.Set("Mcp-Protocol-Version", Revision)
@@ -176,6 +213,7 @@ func read(response *http.Response, body []byte) (*Reply, error) {
 	if (parsed.Result == nil) == (parsed.Error == nil) {
 		return nil, errors.New("the reply is neither a result nor an error")
 	}
+	reply.Message = message
 	reply.Result, reply.Error = parsed.Result, parsed.Error
 	return reply, nil
 }
