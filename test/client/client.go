@@ -122,7 +122,7 @@ func Accept(content map[string]any) map[string]any {
 // Send sends one request and reads the reply. Name is what the method is applied
 // to, and may be empty. Params gets the `_meta` that the revision wants.
 func (c *Client) Send(ctx context.Context, method, name string, params map[string]any) (*Reply, error) {
-	response, err := c.Open(ctx, method, name, params)
+	response, err := c.Open(ctx, method, name, params) //nolint:bodyclose // receive closes it
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +132,7 @@ func (c *Client) Send(ctx context.Context, method, name string, params map[strin
 // SendText is Send with the exact text of the params, which must be an object with
 // a `_meta`; see Meta.
 func (c *Client) SendText(ctx context.Context, method, name, params string) (*Reply, error) {
-	response, err := c.open(ctx, method, name, []byte(params))
+	response, err := c.open(ctx, method, name, []byte(params)) //nolint:bodyclose // receive closes it
 	if err != nil {
 		return nil, err
 	}

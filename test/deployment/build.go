@@ -7,8 +7,8 @@
 // the test is over. What it printed is shown when the test fails, and a data race
 // that it reported fails the test.
 //
-// The limit: everything is on one machine and speaks plaintext; certificates are
-// tested where they are used.
+// The limit: everything is on one machine, and speaks plaintext unless a test gives
+// it a certificate.
 package deployment
 
 import (

@@ -63,6 +63,8 @@ type Sealer struct {
 	KeyFile string
 	// Listen is where to listen; a free port when empty.
 	Listen string
+	// Certificate makes the sealer speak mutual TLS; nil is plaintext.
+	Certificate *Certificate
 }
 
 // KeyFile makes a new file with a root key.
@@ -82,11 +84,15 @@ func (s Sealer) Start(tb testing.TB) *Service {
 	if s.Listen == "" {
 		s.Listen = "127.0.0.1:0"
 	}
-	return startConfigured(tb, "sealer", map[string]any{
+	configuration := map[string]any{
 		"listen":           s.Listen,
 		"operationsListen": "127.0.0.1:0",
 		"keys":             map[string]any{"source": "file", "file": s.KeyFile},
-	})
+	}
+	if s.Certificate != nil {
+		configuration["tls"] = s.Certificate.configuration()
+	}
+	return startConfigured(tb, "sealer", configuration)
 }
 
 // Edge says how to start an edge.
@@ -94,6 +100,9 @@ type Edge struct {
 	// Sealer is the sealer to use; nil for one inside the edge, with keys that
 	// nobody else has.
 	Sealer *Service
+	// SealerCertificate makes the edge speak mutual TLS with the sealer; nil is
+	// plaintext.
+	SealerCertificate *Certificate
 	// Handlers are the addresses of the handler services by name.
 	Handlers map[string]string
 	// Encrypt is whether the client must not be able to read request state.
@@ -106,6 +115,22 @@ type Edge struct {
 // Start starts the edge and waits until it is ready.
 func (e Edge) Start(tb testing.TB) *Service {
 	tb.Helper()
+	return startConfigured(tb, "mcpedge", e.configuration())
+}
+
+// StartUnready starts the edge and waits until it answers and has heard from its
+// handler services, but not for the sealer.
+func (e Edge) StartUnready(tb testing.TB) *Service {
+	tb.Helper()
+	edge := launch(tb, "mcpedge", e.configuration())
+	for name := range e.Handlers {
+		await(tb, edge.Dependency("handler/"+name), edge.Process)
+	}
+	return edge
+}
+
+// configuration is the configuration file of the edge.
+func (e Edge) configuration() map[string]any {
 	handlers := make([]map[string]any, 0, len(e.Handlers))
 	for name, address := range e.Handlers {
 		handlers = append(handlers, map[string]any{"name": name, "target": address})
@@ -128,7 +153,10 @@ func (e Edge) Start(tb testing.TB) *Service {
 	} else {
 		configuration["sealer"] = e.Sealer.Address
 	}
-	return startConfigured(tb, "mcpedge", configuration)
+	if e.SealerCertificate != nil {
+		configuration["sealerTLS"] = e.SealerCertificate.configuration()
+	}
+	return configuration
 }
 
 // StartHandler starts one of the example handler services.
@@ -158,6 +186,15 @@ func StartProgram(tb testing.TB, program suite.Program) *Service {
 // is ready.
 func startConfigured(tb testing.TB, name string, configuration map[string]any) *Service {
 	tb.Helper()
+	service := launch(tb, name, configuration)
+	await(tb, service.Ready(), service.Process)
+	return service
+}
+
+// launch starts a program that is configured by a file and waits until it has
+// logged where it listens.
+func launch(tb testing.TB, name string, configuration map[string]any) *Service {
+	tb.Helper()
 	// JSON is YAML.
 	text, err := json.MarshalIndent(configuration, "", "  ")
 	if err != nil {
@@ -173,14 +210,12 @@ func startConfigured(tb testing.TB, name string, configuration map[string]any) *
 		Arguments: []string{"serve", "--config", path},
 	})
 	service := &Service{Process: process}
-	await(tb, func(ctx context.Context) (err error) {
+	await(tb, func(context.Context) (err error) {
 		if service.Address, err = loggedAddress(process, servesAt); err != nil {
 			return err
 		}
-		if service.Operations, err = loggedAddress(process, operationsAt); err != nil {
-			return err
-		}
-		return service.Ready()(ctx)
+		service.Operations, err = loggedAddress(process, operationsAt)
+		return err
 	}, process)
 	return service
 }
@@ -228,7 +263,11 @@ var (
 
 // loggedAddress returns the address that a program has logged.
 func loggedAddress(process *suite.Process, pattern *regexp.Regexp) (string, error) {
-	match := pattern.FindStringSubmatch(process.LogTail(100))
+	log, err := os.ReadFile(process.LogFile())
+	if err != nil {
+		return "", fmt.Errorf("read log: %w", err)
+	}
+	match := pattern.FindStringSubmatch(string(log))
 	if match == nil {
 		return "", errors.New("has not logged where it listens")
 	}

@@ -31,10 +31,11 @@ func TestEveryMetricIsDocumentedAndEveryDocumentedMetricExists(t *testing.T) {
 		inDocument[string(match[1])] = true
 	}
 
-	sealer := deployment.Sealer{}.Start(t)
+	certificate := deployment.NewCertificate(t)
+	sealer := deployment.Sealer{Certificate: certificate}.Start(t)
 	handlers := examples(t)
 	handlers["hoarder"] = serveHandler(t, registerHoarder)
-	edge := deployment.Edge{Sealer: sealer, Handlers: handlers}.Start(t)
+	edge := deployment.Edge{Sealer: sealer, SealerCertificate: certificate, Handlers: handlers}.Start(t)
 	causeEveryEvent(t, newClient(t, edge.MCP()))
 
 	exposed := map[string]bool{}
@@ -83,14 +84,16 @@ func causeEveryEvent(t *testing.T, c *client.Client) {
 	// A state that is refused.
 	reply, err := c.CallTool(t.Context(), askTwice, map[string]any{}, name, "AQ")
 	failure(t, reply, err, http.StatusOK, codeInvalidParams)
-	// An answer to a question that was never shown, of a tool that insists on it.
-	items := map[string]any{"items": client.Accept(map[string]any{"items": []string{"TEA-250"}})}
-	reply, err = c.CallTool(t.Context(), "refund", map[string]any{"order_id": "A-1001"}, items, "")
+	// An answer to a question that was not shown.
+	reply, err = c.CallTool(t.Context(), askTwice, map[string]any{}, nil, "")
+	asked := result(t, reply, err, "input_required")
+	name["step2"] = client.Accept(map[string]any{"color": "green"})
+	reply, err = c.CallTool(t.Context(), askTwice, map[string]any{}, name, asked.RequestState)
 	result(t, reply, err, "input_required")
 	// A question that cannot be put.
 	reply, err = c.CallTool(t.Context(), "hoard", map[string]any{}, nil, "")
-	if refused := result(t, reply, err, "complete"); !refused.IsError {
-		t.Errorf("the result is %s, want it to say that the state is too large", reply.Body)
+	if refused := failure(t, reply, err, http.StatusOK, codeInternal); !strings.Contains(refused.Message, "keep less in the state") {
+		t.Errorf("the error is %q, want it to tell the author what to change", refused.Message)
 	}
 	// A message that is not a request.
 	response, err := c.HTTP.Post(c.URL, "text/plain", strings.NewReader("hello"))
