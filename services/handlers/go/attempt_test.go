@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"google.golang.org/grpc"
@@ -302,5 +303,36 @@ func TestOnceSaysWhenItsRecordIsOfAnotherType(t *testing.T) {
 	}), handlertest.CallTool("tool", nil), nil)
 	if got == nil {
 		t.Error("a text was read as a number")
+	}
+}
+
+func TestOnceRunsOnceForGoroutinesThatReachItTogether(t *testing.T) {
+	var runs atomic.Int32
+	handlertest.Run(t, serverWith(func(ctx *handler.Context, _ none) (string, error) {
+		runs.Store(0)
+		results := make(chan error)
+		for range 8 {
+			go func() {
+				_, err := handler.Once(ctx, "k", func() (int32, error) { return runs.Add(1), nil })
+				results <- err
+			}()
+		}
+		var failures []error
+		for range 8 {
+			failures = append(failures, <-results)
+		}
+		return "", errors.Join(failures...)
+	}), handlertest.CallTool("tool", nil), nil)
+	if runs.Load() != 1 {
+		t.Errorf("it ran %d times", runs.Load())
+	}
+}
+
+func TestAskingNothingIsAnError(t *testing.T) {
+	outcome := handlertest.Run(t, serverWith(func(ctx *handler.Context, _ none) (string, error) {
+		return "", ctx.AskAll()
+	}), handlertest.CallTool("tool", nil), nil)
+	if outcome.Text() != "there is no question to ask" {
+		t.Errorf("got %v", outcome.Finish)
 	}
 }

@@ -37,7 +37,7 @@ func bind(target any, values map[string]string) error {
 			continue
 		}
 		if err := bindField(structure.FieldByIndex(field.Index), text); err != nil {
-			return fmt.Errorf("%q is not a %s", name, field.Type)
+			return fmt.Errorf("%q is not %s", name, wantedName(field.Type))
 		}
 	}
 	return nil

@@ -22,6 +22,7 @@ type Error struct {
 	message string
 	data    json.RawMessage
 	code    int32
+	cause   error // logged, never told
 }
 
 // Error returns the sentence that the client is told.
@@ -65,9 +66,9 @@ func ApplicationError(code int32, format string, arguments ...any) *Error {
 }
 
 // internalError is what a client is told when a handler failed in a way that it
-// did not put into words for the client.
-func internalError() *Error {
-	return &Error{kind: handlerv1.ErrorKind_ERROR_KIND_INTERNAL, message: "the handler failed"}
+// did not put into words for the client. The cause is logged; nil when it has been.
+func internalError(cause error) *Error {
+	return &Error{kind: handlerv1.ErrorKind_ERROR_KIND_INTERNAL, message: "the handler failed", cause: cause}
 }
 
 func (e *Error) proto() *handlerv1.Error {

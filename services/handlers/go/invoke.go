@@ -42,6 +42,10 @@ func (s *Server) Invoke(stream grpc.BidiStreamingServer[handlerv1.InvokeRequest,
 	if errors.Is(err, ErrAttemptEnded) {
 		return status.Error(codes.Canceled, ErrAttemptEnded.Error())
 	}
+	if err != nil {
+		s.logger.Error("a result cannot be sent", "target", targetOf(begin),
+			"invocation", begin.GetInvocationId(), "error", err)
+	}
 	return err
 }
 
@@ -61,7 +65,7 @@ func (s *Server) run(ctx *Context) (finish *handlerv1.Finish, err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			s.logPanic(targetOf(ctx.attempt.begin), value)
-			finish, err = nil, internalError()
+			finish, err = nil, internalError(nil)
 		}
 	}()
 	switch request := ctx.attempt.begin.GetRequest().(type) {
@@ -135,16 +139,16 @@ func (s *Server) failure(begin *handlerv1.Begin, err error) *handlerv1.Finish {
 	switch {
 	case isProtocol:
 	case isRefused:
-		s.logger.Error("a question was refused", "target", targetOf(begin),
-			"invocation", begin.GetInvocationId(), "reason", refused.Reason.String(), "error", refused.Message)
-		protocol = internalError()
+		protocol = internalError(refused)
 		protocol.message = refused.Error()
 	case begin.GetCallTool() != nil:
 		return &handlerv1.Finish{Outcome: &handlerv1.Finish_CallTool{CallTool: failed(err.Error())}}
 	default:
+		protocol = internalError(err)
+	}
+	if protocol.cause != nil {
 		s.logger.Error("a function failed", "target", targetOf(begin),
-			"invocation", begin.GetInvocationId(), "error", err)
-		protocol = internalError()
+			"invocation", begin.GetInvocationId(), "error", protocol.cause)
 	}
 	return &handlerv1.Finish{Outcome: &handlerv1.Finish_Error{Error: protocol.proto()}}
 }

@@ -22,7 +22,6 @@ import (
 type Server struct {
 	handlerv1.UnimplementedHandlerServiceServer
 
-	name         string
 	instructions string
 	cache        *handlerv1.CacheHint
 	logger       *slog.Logger
@@ -41,7 +40,7 @@ type Server struct {
 
 // NewServer makes a handler service. The name is for its own log.
 func NewServer(name string, options ...ServerOption) *Server {
-	server := &Server{name: name, logger: slog.Default(), watchers: make(map[*watcher]bool)}
+	server := &Server{logger: slog.Default(), watchers: make(map[*watcher]bool)}
 	for _, option := range options {
 		option(server)
 	}

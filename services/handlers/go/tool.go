@@ -56,7 +56,11 @@ func Tool[In, Out any](
 			if err != nil {
 				return nil, err
 			}
-			return encodeOutput(out)
+			result, err := encodeOutput(out)
+			if err != nil {
+				return nil, internalError(fmt.Errorf("encode the result: %w", err))
+			}
+			return result, nil
 		},
 	}
 	for _, option := range options {
@@ -98,7 +102,7 @@ func encodeOutput(out any) (*handlerv1.CallToolResult, error) {
 	}
 	structured, err := encodeJSON(out)
 	if err != nil {
-		return nil, fmt.Errorf("encode the result: %w", err)
+		return nil, err
 	}
 	return &handlerv1.CallToolResult{
 		Content:           []*handlerv1.ContentBlock{Text(string(structured)).block},

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/jsonschema-go/jsonschema"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	handlerv1 "github.com/countersign-mcp/countersign/proto/gen/go/countersign/handler/v1"
 	handler "github.com/countersign-mcp/countersign/services/handlers/go"
@@ -314,5 +317,26 @@ func TestAnnotationsSayWhatAToolDoes(t *testing.T) {
 	plain := describe(t, serverWith(text)()).GetTools()[0]
 	if plain.GetAnnotations() != nil {
 		t.Errorf("the annotations are %v", plain.GetAnnotations())
+	}
+}
+
+func TestAResultThatCannotBeSentIsAnInternalErrorWithoutItsText(t *testing.T) {
+	for name, newServer := range map[string]func() *handler.Server{
+		"a number that JSON lacks": serverWith(func(*handler.Context, struct{}) (map[string]float64, error) {
+			return map[string]float64{"n": math.NaN()}, nil
+		}),
+		"malformed JSON": serverWith(func(*handler.Context, struct{}) (json.RawMessage, error) {
+			return json.RawMessage(`{"n":`), nil
+		}),
+	} {
+		got := callTool(t, newServer, nil).Finish.GetError()
+		if got.GetKind() != handlerv1.ErrorKind_ERROR_KIND_INTERNAL || got.GetMessage() != "the handler failed" {
+			t.Errorf("%s: got %v", name, got)
+		}
+	}
+	newServer := serverWith(func(*handler.Context, struct{}) (string, error) { return "\xff", nil })
+	stream := invoke(t.Context(), t, handlertest.Serve(t, newServer()), new(handlerv1.Begin))
+	if _, err := stream.Recv(); status.Code(err) != codes.Internal {
+		t.Errorf("text that is not UTF-8: got %v", err)
 	}
 }

@@ -66,7 +66,7 @@ func TestPromptsBindTheirArguments(t *testing.T) {
 		t.Errorf("got %v", outcome.Finish)
 	}
 	wrong := handlertest.Run(t, fullServer, handlertest.GetPrompt("prompt", map[string]string{"count": "three"}), nil)
-	if got := wrong.Finish.GetError(); got.GetMessage() != `the argument "count" is not a int` {
+	if got := wrong.Finish.GetError(); got.GetMessage() != `the argument "count" is not an integer of 64 bits` {
 		t.Errorf("got %v", got)
 	}
 	arguments := describe(t, fullServer()).GetPrompts()[0].GetArguments()
