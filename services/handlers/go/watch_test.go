@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -185,5 +186,67 @@ func TestWatchTellsOfEveryChange(t *testing.T) {
 	}
 	if server.RemoveTool("tool") {
 		t.Error("a tool was removed twice")
+	}
+}
+
+func TestAResourceMayAskBeforeItIsRead(t *testing.T) {
+	outcome := handlertest.Run(t, func() *handler.Server {
+		server := handler.NewServer("test")
+		handler.Resource(server, "test://secret", "secret", func(ctx *handler.Context) (*handler.ReadResult, error) {
+			action, err := ctx.Confirm("Show it?", handler.Key("show"))
+			if err != nil || action != handler.Accept {
+				return nil, err
+			}
+			return handler.Read(handler.TextContents("text/plain", "shown")), nil
+		})
+		return server
+	}, handlertest.ReadResource("test://secret"), handlertest.Answers{"show": handlertest.Confirm()})
+	contents := outcome.Finish.GetReadResource().GetContents()
+	if len(contents) != 1 || contents[0].GetText() != "shown" || outcome.Attempts != 2 {
+		t.Errorf("got %v in %d attempts", outcome.Finish, outcome.Attempts)
+	}
+}
+
+func TestEntriesOfAllKindsAreDescribedTheSameWay(t *testing.T) {
+	server := handler.NewServer("test")
+	priority := 1.0
+	annotated := handler.Annotated(handler.Annotations{Priority: &priority, LastModified: time.Unix(0, 0)})
+	title, description := handler.Title("Title"), handler.Description("Description")
+	icons := handler.Icons(handler.Icon{Source: "data:,", Theme: "dark"})
+	handler.Tool(server, "tool", func(*handler.Context, none) (string, error) { return "", nil },
+		title, description, icons, handler.NonDestructive())
+	handler.Prompt(server, "prompt", func(*handler.Context, none) ([]handler.Message, error) { return nil, nil },
+		title, description, icons)
+	handler.Resource(server, "test://r", "r", func(*handler.Context) (*handler.ReadResult, error) { return nil, nil },
+		title, description, icons, annotated)
+	handler.ResourceTemplate(server, "test://{id}", "t",
+		func(*handler.Context, idVariables) (*handler.ReadResult, error) { return nil, nil },
+		title, description, icons, annotated, handler.MIMEType("x/y"))
+	catalog := describe(t, server)
+	resource, template := catalog.GetResources()[0], catalog.GetResourceTemplates()[0]
+	for kind, entry := range map[string]interface {
+		GetTitle() string
+		GetDescription() string
+		GetIcons() []*handlerv1.Icon
+	}{
+		"tool": catalog.GetTools()[0], "prompt": catalog.GetPrompts()[0], "resource": resource, "template": template,
+	} {
+		if entry.GetTitle() != "Title" || entry.GetDescription() != "Description" || entry.GetIcons()[0].GetTheme() != "dark" {
+			t.Errorf("the %s is %v", kind, entry)
+		}
+	}
+	for kind, annotations := range map[string]*handlerv1.Annotations{
+		"resource": resource.GetAnnotations(), "template": template.GetAnnotations(),
+	} {
+		if annotations.GetPriority() != 1 || annotations.GetLastModified() != "1970-01-01T00:00:00Z" {
+			t.Errorf("the annotations of the %s are %v", kind, annotations)
+		}
+	}
+	if template.GetMimeType() != "x/y" {
+		t.Errorf("the template is %v", template)
+	}
+	annotations := catalog.GetTools()[0].GetAnnotations()
+	if annotations.DestructiveHint == nil || annotations.GetDestructiveHint() {
+		t.Errorf("the annotations of the tool are %v", annotations)
 	}
 }
