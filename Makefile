@@ -58,7 +58,7 @@ test-vectors: build/venv/installed ## Open our tokens with the verifier that is 
 
 .PHONY: test-end-to-end
 test-end-to-end: build/venv/installed test/typescript/node_modules/installed ## Run the suite as processes, with the official clients.
-	@COUNTERSIGN_PYTHON=$(PYTHON) $(TIMED) "end to end" go test -C test -count=1 ./...
+	@COUNTERSIGN_PYTHON=$(PYTHON) $(TIMED) "end to end" go test -C test -count=1 -p 1 ./...
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target with FUZZTIME (20000x) inputs each.

@@ -36,14 +36,20 @@ var commands = map[string][]string{
 	"services/handlers/examples": {"./refunds", "./everything"},
 }
 
-// build builds the programs into a new folder and returns it.
+// build builds the programs and returns the folder they are in. Several test
+// binaries may do so at once and run what another has built: a program is replaced
+// in one step, never written where it runs.
 var build = sync.OnceValues(func() (string, error) {
 	folder := filepath.Join(Root(), "build", "test-bin")
 	if err := os.MkdirAll(folder, 0o750); err != nil {
 		return "", fmt.Errorf("make folder of programs: %w", err)
 	}
+	fresh, err := os.MkdirTemp(filepath.Dir(folder), "test-bin-")
+	if err != nil {
+		return "", fmt.Errorf("make folder of programs: %w", err)
+	}
 	for module, packages := range commands {
-		arguments := []string{"build", "-C", filepath.Join(Root(), module), "-o", folder + "/"}
+		arguments := []string{"build", "-C", filepath.Join(Root(), module), "-o", fresh + "/"}
 		if raceDetector() {
 			arguments = append(arguments, "-race")
 		}
@@ -52,7 +58,16 @@ var build = sync.OnceValues(func() (string, error) {
 			return "", fmt.Errorf("build the programs of %q: %w: %s", module, err, output)
 		}
 	}
-	return folder, nil
+	programs, err := os.ReadDir(fresh)
+	if err != nil {
+		return "", fmt.Errorf("list programs: %w", err)
+	}
+	for _, program := range programs {
+		if err := os.Rename(filepath.Join(fresh, program.Name()), filepath.Join(folder, program.Name())); err != nil {
+			return "", fmt.Errorf("put program in place: %w", err)
+		}
+	}
+	return folder, os.Remove(fresh)
 })
 
 // raceDetector says whether programs can be built with the race detector: it needs

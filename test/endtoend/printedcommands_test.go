@@ -16,16 +16,26 @@ import (
 // localURL is where `make run` serves.
 const localURL = "http://127.0.0.1:8080/mcp"
 
-// printedCommands are the command lines that `make run` prints, by their first
-// word. A line that ends in a backslash goes on.
-func printedCommands(t *testing.T) map[string]string {
+// welcome is what `make run` prints when the suite is ready.
+func welcome(t *testing.T) string {
 	t.Helper()
 	source, err := os.ReadFile(filepath.Join(deployment.Root(), "deploy", "local", "cmd", "local", "welcome.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	literal := regexp.MustCompile("(?s)const welcome = `(.*)`").FindSubmatch(source)
+	if literal == nil {
+		t.Fatal("welcome.go has no constant welcome")
+	}
+	return string(literal[1])
+}
+
+// printedCommands are the command lines in it, by their first word. A line that
+// ends in a backslash goes on.
+func printedCommands(t *testing.T) map[string]string {
+	t.Helper()
 	commands := map[string]string{}
-	text := strings.ReplaceAll(string(source), "\\\n", " ")
+	text := strings.ReplaceAll(welcome(t), "\\\n", " ")
 	for _, match := range regexp.MustCompile(`(?m)^ {2}(curl|\./build/bin/countersign) .*$`).FindAllStringSubmatch(text, -1) {
 		commands[match[1]] = strings.TrimSpace(match[0])
 	}
@@ -75,4 +85,14 @@ func TestPrintedCommandsWork(t *testing.T) {
 			t.Errorf("countersign printed %s, want the refund", output)
 		}
 	})
+}
+
+func TestTheReadmeShowsWhatIsPrinted(t *testing.T) {
+	readme, err := os.ReadFile(filepath.Join(deployment.Root(), "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(readme), welcome(t)) {
+		t.Error("the README does not show what `make run` prints now")
+	}
 }

@@ -53,7 +53,7 @@ func Free(ctx context.Context, name, address string) error {
 	var configuration net.ListenConfig
 	listener, err := configuration.Listen(ctx, "tcp", address)
 	if err != nil {
-		return fmt.Errorf("%s cannot listen on %s, because another program does or because it is not allowed: %w",
+		return fmt.Errorf("%s cannot listen on %s: %w; if another program has the address, end it first",
 			name, address, errors.Unwrap(err))
 	}
 	return listener.Close()
