@@ -18,6 +18,7 @@
 package catalog
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -115,6 +116,11 @@ type List struct {
 	// Cache is how long a client may keep the list: the strictest hint of all
 	// handlers that have entries in it.
 	Cache *handlerv1.CacheHint
+}
+
+// equal says whether two lists have the same elements.
+func (l List) equal(other List) bool {
+	return slices.EqualFunc(l.Elements, other.Elements, bytes.Equal)
 }
 
 // Problem is an entry that was left out.

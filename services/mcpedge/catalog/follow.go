@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	handlerv1 "github.com/countersign-mcp/countersign/proto/gen/go/countersign/handler/v1"
+	"github.com/countersign-mcp/countersign/services/mcpedge/subscription"
 )
 
 const (
@@ -33,6 +34,10 @@ type Observer interface {
 	// Catalog says how many entries there are of each kind, and how many were left
 	// out.
 	Catalog(entries map[string]int, problems int)
+	// ListsChanged says which lists are no longer what they were. URIs are empty.
+	ListsChanged(changed subscription.Filter)
+	// ResourceUpdated says that a resource's contents changed.
+	ResourceUpdated(uri string)
 }
 
 // Catalog follows handler services and holds the latest snapshot of what they
@@ -146,11 +151,21 @@ func (c *Catalog) watch(ctx context.Context, i int) error {
 		if err != nil {
 			return err
 		}
+		if updated := change.GetResourceUpdated(); updated != nil {
+			c.updated(i, updated.GetUri())
+		}
 		if change.GetCatalogChanged() != nil && change.GetCatalogChanged().GetRevision() != c.revision(i) {
 			if err := c.describe(ctx, i); err != nil {
 				return err
 			}
 		}
+	}
+}
+
+// updated passes on that a resource changed, if it is the handler's own.
+func (c *Catalog) updated(i int, uri string) {
+	if resource := c.Snapshot().Resource(uri); resource != nil && resource.Handler == c.handlers[i] {
+		c.observer.ResourceUpdated(uri)
 	}
 }
 
@@ -204,7 +219,15 @@ func (c *Catalog) renew() {
 		}
 	}
 	c.reported = problems
-	c.snapshot.Store(snapshot)
+	before := c.snapshot.Swap(snapshot)
+	if before != nil {
+		c.observer.ListsChanged(subscription.Filter{
+			Tools:   !before.Lists.Tools.equal(snapshot.Lists.Tools),
+			Prompts: !before.Lists.Prompts.equal(snapshot.Lists.Prompts),
+			Resources: !before.Lists.Resources.equal(snapshot.Lists.Resources) ||
+				!before.Lists.ResourceTemplates.equal(snapshot.Lists.ResourceTemplates),
+		})
+	}
 	c.observer.Catalog(map[string]int{
 		"tool":              len(snapshot.Lists.Tools.Elements),
 		"prompt":            len(snapshot.Lists.Prompts.Elements),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"reflect"
 	"sync"
 	"testing"
 
@@ -13,18 +14,28 @@ import (
 	handlerv1 "github.com/countersign-mcp/countersign/proto/gen/go/countersign/handler/v1"
 	"github.com/countersign-mcp/countersign/services/mcpedge/catalog"
 	"github.com/countersign-mcp/countersign/services/mcpedge/handlerfake"
+	"github.com/countersign-mcp/countersign/services/mcpedge/subscription"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // observer passes on what it is told.
 type observer struct {
-	tools chan int
-	up    chan bool
+	tools   chan int
+	up      chan bool
+	changed chan subscription.Filter
+	updated chan string
 }
 
+func (o *observer) ListsChanged(changed subscription.Filter) { o.changed <- changed }
+
+func (o *observer) ResourceUpdated(uri string) { o.updated <- uri }
+
 func newObserver() *observer {
-	return &observer{tools: make(chan int, 100), up: make(chan bool, 100)}
+	return &observer{
+		tools: make(chan int, 100), up: make(chan bool, 100),
+		changed: make(chan subscription.Filter, 100), updated: make(chan string, 100),
+	}
 }
 
 func (o *observer) HandlerUp(_ string, up bool) { o.up <- up }
@@ -64,6 +75,27 @@ func TestAChangeOfAHandlerReachesTheSnapshot(t *testing.T) {
 	service.Change(catalogOf("2", "b", "c"))
 	if got := <-o.tools; got != 2 || c.Snapshot().Tool("a") != nil || c.Snapshot().Tool("b") == nil {
 		t.Fatalf("got %d tools", got)
+	}
+	if got, want := <-o.changed, (subscription.Filter{Tools: true}); !reflect.DeepEqual(got, want) {
+		t.Errorf("changed: got %+v, want %+v", got, want)
+	}
+}
+
+func TestAnUpdateIsPassedOnIfTheResourceIsTheHandlersOwn(t *testing.T) {
+	own := &handlerv1.Catalog{Revision: "1", Resources: []*handlerv1.Resource{{Uri: "x://own", Name: "own"}}}
+	service := handlerfake.New(own)
+	other := handlerfake.New(&handlerv1.Catalog{Revision: "1", Resources: []*handlerv1.Resource{{Uri: "x://other", Name: "other"}}})
+	o := newObserver()
+	c := catalog.New([]*catalog.Handler{{Name: "h", Client: handlerfake.Serve(t, service)}, {Name: "i", Client: handlerfake.Serve(t, other)}}, slog.New(slog.DiscardHandler), o)
+	follow(t, c)
+	<-o.tools
+	<-o.tools
+	service.WaitForWatcher()
+	for _, uri := range []string{"x://other", "x://none", "x://own"} {
+		service.Update(uri)
+	}
+	if got := <-o.updated; got != "x://own" {
+		t.Errorf("got %s", got)
 	}
 }
 

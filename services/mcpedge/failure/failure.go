@@ -48,6 +48,8 @@ const (
 	UnknownTarget       Reason = "unknown_target"
 	ResourceNotFound    Reason = "resource_not_found"
 
+	TooManySubscriptions Reason = "too_many_subscriptions"
+
 	// Questions, answers and request state.
 
 	InvalidAnswer       Reason = "invalid_answer"
@@ -101,16 +103,17 @@ var forms = map[Reason]form{
 	NotAcceptable:        {code: jsonrpc.CodeInvalidRequest, status: http.StatusNotAcceptable, sentence: "the Accept header must list application/json and text/event-stream", frozen: true},
 	Unauthenticated:      {code: jsonrpc.CodeInvalidRequest, status: http.StatusUnauthorized, sentence: "the caller is not authenticated", frozen: true},
 
-	ParseError:          {code: jsonrpc.CodeParseError, status: http.StatusBadRequest, sentence: "the body is not strict JSON"},
-	TooDeep:             {code: jsonrpc.CodeInvalidRequest, status: http.StatusBadRequest, sentence: "the body is nested too deeply"},
-	InvalidRequest:      {code: jsonrpc.CodeInvalidRequest, status: http.StatusBadRequest, sentence: "the body is not a JSON-RPC request or notification"},
-	InvalidMetadata:     {code: jsonrpc.CodeInvalidParams, status: http.StatusBadRequest, sentence: "the request's _meta is not valid"},
-	UnsupportedRevision: {code: jsonrpc.CodeUnsupportedProtocolVersion, status: http.StatusBadRequest, sentence: "unsupported protocol version"},
-	HeaderMismatch:      {code: jsonrpc.CodeHeaderMismatch, status: http.StatusBadRequest, sentence: "header mismatch"},
-	UnknownMethod:       {code: jsonrpc.CodeMethodNotFound, status: http.StatusNotFound, sentence: "method not found"},
-	InvalidParams:       {code: jsonrpc.CodeInvalidParams, status: http.StatusOK, sentence: "the params are not valid"},
-	UnknownTarget:       {code: jsonrpc.CodeInvalidParams, status: http.StatusOK, sentence: "there is nothing of that name"},
-	ResourceNotFound:    {code: jsonrpc.CodeInvalidParams, status: http.StatusOK, sentence: "resource not found"},
+	ParseError:           {code: jsonrpc.CodeParseError, status: http.StatusBadRequest, sentence: "the body is not strict JSON"},
+	TooDeep:              {code: jsonrpc.CodeInvalidRequest, status: http.StatusBadRequest, sentence: "the body is nested too deeply"},
+	InvalidRequest:       {code: jsonrpc.CodeInvalidRequest, status: http.StatusBadRequest, sentence: "the body is not a JSON-RPC request or notification"},
+	InvalidMetadata:      {code: jsonrpc.CodeInvalidParams, status: http.StatusBadRequest, sentence: "the request's _meta is not valid"},
+	UnsupportedRevision:  {code: jsonrpc.CodeUnsupportedProtocolVersion, status: http.StatusBadRequest, sentence: "unsupported protocol version"},
+	HeaderMismatch:       {code: jsonrpc.CodeHeaderMismatch, status: http.StatusBadRequest, sentence: "header mismatch"},
+	UnknownMethod:        {code: jsonrpc.CodeMethodNotFound, status: http.StatusNotFound, sentence: "method not found"},
+	InvalidParams:        {code: jsonrpc.CodeInvalidParams, status: http.StatusOK, sentence: "the params are not valid"},
+	UnknownTarget:        {code: jsonrpc.CodeInvalidParams, status: http.StatusOK, sentence: "there is nothing of that name"},
+	TooManySubscriptions: {code: jsonrpc.CodeInternalError, status: http.StatusTooManyRequests, sentence: "there are too many subscriptions; end one first", frozen: true, retryAfter: time.Minute},
+	ResourceNotFound:     {code: jsonrpc.CodeInvalidParams, status: http.StatusOK, sentence: "resource not found"},
 
 	InvalidAnswer:       {code: jsonrpc.CodeInvalidParams, status: http.StatusOK, sentence: "an input response is not valid"},
 	RequestStateRefused: {code: jsonrpc.CodeInvalidParams, status: http.StatusOK, sentence: "the requestState is not valid", frozen: true},

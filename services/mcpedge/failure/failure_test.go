@@ -24,7 +24,8 @@ func TestEveryReasonHasAnAnswerWithoutItsCause(t *testing.T) {
 			if strings.Contains(text, secret) {
 				t.Errorf("the client reads the cause: %s", text)
 			}
-			if unavailable := answer.HTTPStatus == http.StatusServiceUnavailable; unavailable != (answer.RetryAfter > 0) {
+			later := answer.HTTPStatus == http.StatusServiceUnavailable || answer.HTTPStatus == http.StatusTooManyRequests
+			if later != (answer.RetryAfter > 0) {
 				t.Errorf("status %d with Retry-After %v", answer.HTTPStatus, answer.RetryAfter)
 			}
 		})

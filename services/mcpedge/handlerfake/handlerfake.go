@@ -30,11 +30,15 @@ type Service struct {
 
 	mu       sync.Mutex
 	catalog  *handlerv1.Catalog
-	watchers []chan string
+	watchers []chan *handlerv1.WatchResponse
+	// watched is closed when there is a watcher.
+	watched chan struct{}
 }
 
 // New returns a service with a catalog.
-func New(catalog *handlerv1.Catalog) *Service { return &Service{catalog: catalog} }
+func New(catalog *handlerv1.Catalog) *Service {
+	return &Service{catalog: catalog, watched: make(chan struct{})}
+}
 
 // Serve serves the service until the test ends and returns a client of it.
 func Serve(tb testing.TB, service *Service) handlerv1.HandlerServiceClient {
@@ -69,9 +73,30 @@ func (s *Service) Change(catalog *handlerv1.Catalog) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.catalog = catalog
+	s.tell(catalogChanged(catalog))
+}
+
+// Update tells those who watch that a resource changed.
+func (s *Service) Update(uri string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tell(&handlerv1.WatchResponse{Change: &handlerv1.WatchResponse_ResourceUpdated{ResourceUpdated: &handlerv1.ResourceUpdated{Uri: uri}}})
+}
+
+// WaitForWatcher waits until somebody watches.
+func (s *Service) WaitForWatcher() { <-s.watched }
+
+// tell tells those who watch. The caller holds mu.
+func (s *Service) tell(change *handlerv1.WatchResponse) {
 	for _, watcher := range s.watchers {
-		watcher <- catalog.GetRevision()
+		watcher <- change
 	}
+}
+
+func catalogChanged(catalog *handlerv1.Catalog) *handlerv1.WatchResponse {
+	return &handlerv1.WatchResponse{Change: &handlerv1.WatchResponse_CatalogChanged{
+		CatalogChanged: &handlerv1.CatalogChanged{Revision: catalog.GetRevision()},
+	}}
 }
 
 // Describe returns the catalog.
@@ -83,20 +108,20 @@ func (s *Service) Describe(context.Context, *handlerv1.DescribeRequest) (*handle
 
 // Watch tells of the present catalog and of every change.
 func (s *Service) Watch(_ *handlerv1.WatchRequest, stream grpc.ServerStreamingServer[handlerv1.WatchResponse]) error {
-	revisions := make(chan string, 16)
+	changes := make(chan *handlerv1.WatchResponse, 64)
 	s.mu.Lock()
-	s.watchers = append(s.watchers, revisions)
-	revisions <- s.catalog.GetRevision()
+	if len(s.watchers) == 0 {
+		close(s.watched)
+	}
+	s.watchers = append(s.watchers, changes)
+	changes <- catalogChanged(s.catalog)
 	s.mu.Unlock()
 	for {
 		select {
 		case <-stream.Context().Done():
 			return nil
-		case revision := <-revisions:
-			err := stream.Send(&handlerv1.WatchResponse{Change: &handlerv1.WatchResponse_CatalogChanged{
-				CatalogChanged: &handlerv1.CatalogChanged{Revision: revision},
-			}})
-			if err != nil {
+		case change := <-changes:
+			if err := stream.Send(change); err != nil {
 				return err
 			}
 		}

@@ -23,6 +23,7 @@ type call struct {
 	// Members of the params that methods use; nil where absent.
 	name, uri, arguments         []byte
 	ref, argument, context       []byte
+	notifications                []byte
 	inputResponses, requestState []byte
 	hasCursor                    bool
 }
@@ -49,6 +50,8 @@ func newCall(request Request) (*call, error) {
 				c.argument = value
 			case "context":
 				c.context = value
+			case "notifications":
+				c.notifications = value
 			case "inputResponses":
 				c.inputResponses = present(value)
 			case "requestState":

@@ -124,7 +124,7 @@ func TestWellFormedVariantsAreServed(t *testing.T) {
 func TestDiscoverAndListsHaveWhatTheSchemaDemands(t *testing.T) {
 	s := newSuite(t, echo)
 	for method, want := range map[string]string{
-		"server/discover":          `{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"countersign","version":"1"}},"supportedVersions":["2026-07-28"],"capabilities":{"logging":{},"tools":{},"prompts":{},"resources":{},"completions":{}},"instructions":"Be kind.","ttlMs":0,"cacheScope":"private"}`,
+		"server/discover":          `{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"countersign","version":"1"}},"supportedVersions":["2026-07-28"],"capabilities":{"logging":{},"completions":{},"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true}},"instructions":"Be kind.","ttlMs":0,"cacheScope":"private"}`,
 		"prompts/list":             `{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"countersign","version":"1"}},"prompts":[{"name":"greet","description":"Greets.","arguments":[{"name":"who","required":true},{"name":"how","required":false}]}],"ttlMs":5000,"cacheScope":"public"}`,
 		"resources/list":           `{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"countersign","version":"1"}},"resources":[{"uri":"orders://all","name":"orders"}],"ttlMs":5000,"cacheScope":"public"}`,
 		"resources/templates/list": `{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"countersign","version":"1"}},"resourceTemplates":[{"uriTemplate":"orders://{id}","name":"order"}],"ttlMs":5000,"cacheScope":"public"}`,

@@ -26,6 +26,7 @@ import (
 	"github.com/countersign-mcp/countersign/services/mcpedge/jsonrpc"
 	"github.com/countersign-mcp/countersign/services/mcpedge/render"
 	"github.com/countersign-mcp/countersign/services/mcpedge/state"
+	"github.com/countersign-mcp/countersign/services/mcpedge/subscription"
 	"github.com/countersign-mcp/countersign/services/mcpedge/telemetry"
 )
 
@@ -36,6 +37,9 @@ const Revision = "2026-07-28"
 type Sink interface {
 	// Notify sends a notification; params is the exact text of an object.
 	Notify(method string, params []byte) error
+	// KeepAlive sends something that says nothing, so that whoever stands between
+	// does not take the connection for dead.
+	KeepAlive() error
 }
 
 // Request is a request of a client.
@@ -50,17 +54,20 @@ type Request struct {
 
 // Options are what a Server needs.
 type Options struct {
-	Catalog  *catalog.Catalog
-	Sealer   *state.Sealer
-	Renderer *render.Renderer
-	Metrics  *telemetry.Metrics
-	Logger   *slog.Logger
+	Catalog       *catalog.Catalog
+	Sealer        *state.Sealer
+	Subscriptions *subscription.Hub
+	Renderer      *render.Renderer
+	Metrics       *telemetry.Metrics
+	Logger        *slog.Logger
 	// Now is the clock.
 	Now func() time.Time
 	// RequestTimeout bounds one request.
 	RequestTimeout time.Duration
 	// ChainLifetime bounds a chain, from its first request on.
 	ChainLifetime time.Duration
+	// KeepAlive is how often a silent stream is kept alive.
+	KeepAlive time.Duration
 }
 
 // Server serves requests. It is safe for concurrent use.
@@ -71,20 +78,25 @@ type Server struct {
 // NewServer returns a Server.
 func NewServer(options Options) *Server { return &Server{Options: options} }
 
-// method serves one method of the protocol.
-type method func(s *Server, ctx context.Context, c *call, sink Sink) ([]byte, error)
+// method is one method of the protocol.
+type method struct {
+	serve func(s *Server, ctx context.Context, c *call, sink Sink) ([]byte, error)
+	// lasting: the request lasts until the client ends it, and has no timeout.
+	lasting bool
+}
 
 // methods are the methods of the protocol that are served.
 var methods = map[string]method{
-	"server/discover":          (*Server).discover,
-	"tools/list":               (*Server).listTools,
-	"tools/call":               (*Server).callTool,
-	"prompts/list":             (*Server).listPrompts,
-	"prompts/get":              (*Server).getPrompt,
-	"resources/list":           (*Server).listResources,
-	"resources/templates/list": (*Server).listResourceTemplates,
-	"resources/read":           (*Server).readResource,
-	"completion/complete":      (*Server).complete,
+	"server/discover":          {serve: (*Server).discover},
+	"tools/list":               {serve: (*Server).listTools},
+	"tools/call":               {serve: (*Server).callTool},
+	"prompts/list":             {serve: (*Server).listPrompts},
+	"prompts/get":              {serve: (*Server).getPrompt},
+	"resources/list":           {serve: (*Server).listResources},
+	"resources/templates/list": {serve: (*Server).listResourceTemplates},
+	"resources/read":           {serve: (*Server).readResource},
+	"completion/complete":      {serve: (*Server).complete},
+	"subscriptions/listen":     {serve: (*Server).listen, lasting: true},
 }
 
 // Serve serves a request and returns the exact text of its result, an object. It
@@ -123,13 +135,16 @@ func (s *Server) serve(ctx context.Context, request Request, sink Sink) ([]byte,
 	if err != nil {
 		return nil, 0, err
 	}
-	serve, served := methods[request.Message.Method]
+	method, served := methods[request.Message.Method]
 	if !served {
 		return nil, 0, failure.New(failure.UnknownMethod, nil)
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.RequestTimeout)
-	defer cancel()
-	result, err := serve(s, ctx, c, sink)
+	if !method.lasting {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, s.RequestTimeout)
+		defer cancel()
+	}
+	result, err := method.serve(s, ctx, c, sink)
 	return result, c.outcome, err
 }
 
@@ -157,7 +172,7 @@ func (s *Server) snapshot() (*catalog.Snapshot, error) {
 }
 
 func (s *Server) discover(context.Context, *call, Sink) ([]byte, error) {
-	discovery := render.Discovery{Revisions: []string{Revision}, Tools: true, Prompts: true, Resources: true, Completions: true}
+	discovery := render.Discovery{Revisions: []string{Revision}}
 	if snapshot := s.Catalog.Snapshot(); snapshot != nil {
 		discovery.Instructions = snapshot.Instructions
 	}

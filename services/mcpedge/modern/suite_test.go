@@ -27,6 +27,7 @@ import (
 	"github.com/countersign-mcp/countersign/services/mcpedge/modern"
 	"github.com/countersign-mcp/countersign/services/mcpedge/render"
 	"github.com/countersign-mcp/countersign/services/mcpedge/state"
+	"github.com/countersign-mcp/countersign/services/mcpedge/subscription"
 	"github.com/countersign-mcp/countersign/services/mcpedge/telemetry"
 	mcphttp "github.com/countersign-mcp/countersign/services/mcpedge/transport/http"
 )
@@ -43,6 +44,7 @@ type suite struct {
 	client   *http.Client
 	// clock is added to the real time, in nanoseconds.
 	clock atomic.Int64
+	hub   *subscription.Hub
 	// sealer can be replaced while the suite runs.
 	sealer *switchable
 }
@@ -80,13 +82,15 @@ func newSuite(t *testing.T, run func(*handlerv1.Begin, handlerfake.Stream) error
 	s.sealer = &switchable{SealerServiceClient: newSealer(t, now)}
 	metrics := telemetry.New(s.registry)
 	logger := slog.New(slog.NewTextHandler(&lockedWriter{w: s.logs}, nil))
-	observer := &firstCatalog{Observer: metrics, seen: make(chan struct{})}
+	s.hub = subscription.NewHub(2, 2)
+	observer := &firstCatalog{Metrics: metrics, Hub: s.hub, seen: make(chan struct{})}
 	entries := catalog.New([]*catalog.Handler{{Name: "fake", Client: handlerfake.Serve(t, s.handler)}}, logger, observer)
 	server := modern.NewServer(modern.Options{
 		Catalog: entries,
 		Sealer: state.NewSealer(s.sealer, state.Options{
 			Context: &sealv1.Context{Audience: "test"}, Encrypt: o.encrypt, MaxTokenBytes: o.maxTokenBytes, MaxRound: o.maxRound, Lifetime: o.lifetime, Timeout: 10 * time.Second,
 		}),
+		Subscriptions: s.hub, KeepAlive: 20 * time.Millisecond,
 		Renderer: render.NewRenderer(render.ServerInfo{Name: "countersign", Version: "1"}),
 		Metrics:  metrics, Logger: logger, Now: now, RequestTimeout: o.timeout, ChainLifetime: o.chainLifetime,
 	})
@@ -111,14 +115,15 @@ func newSuite(t *testing.T, run func(*handlerv1.Begin, handlerfake.Stream) error
 
 // firstCatalog closes seen when there is a catalog.
 type firstCatalog struct {
-	catalog.Observer
+	*telemetry.Metrics
+	*subscription.Hub
 
 	once sync.Once
 	seen chan struct{}
 }
 
 func (f *firstCatalog) Catalog(entries map[string]int, problems int) {
-	f.Observer.Catalog(entries, problems)
+	f.Metrics.Catalog(entries, problems)
 	f.once.Do(func() { close(f.seen) })
 }
 

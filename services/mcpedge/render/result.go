@@ -7,10 +7,14 @@ import (
 
 	handlerv1 "github.com/countersign-mcp/countersign/proto/gen/go/countersign/handler/v1"
 	"github.com/countersign-mcp/countersign/services/mcpedge/jsonrpc"
+	"github.com/countersign-mcp/countersign/services/mcpedge/subscription"
 )
 
 // reservedMeta begins the names that MCP keeps for itself in `_meta`.
-const reservedMeta = "io.modelcontextprotocol/"
+const (
+	reservedMeta = "io.modelcontextprotocol/"
+	serverInfo   = reservedMeta + "serverInfo"
+)
 
 // Renderer writes results. They all carry who the server is.
 type Renderer struct {
@@ -39,7 +43,7 @@ func NewRenderer(info ServerInfo) *Renderer {
 func (r *Renderer) meta(o *object, vendor []byte) {
 	o.member("_meta", func(dst []byte) ([]byte, error) {
 		m := newObject(dst)
-		m.raw("io.modelcontextprotocol/serverInfo", r.serverInfo, '{')
+		m.raw(serverInfo, r.serverInfo, '{')
 		if len(vendor) == 0 {
 			return m.close()
 		}
@@ -171,33 +175,28 @@ func (r *Renderer) List(member string, elements [][]byte, hint *handlerv1.CacheH
 type Discovery struct {
 	// Revisions are the protocol versions served, newest first.
 	Revisions []string
-	// Tools, Prompts, Resources and Completions say what is offered.
-	Tools, Prompts, Resources, Completions bool
 	// Instructions help a model to use the server; may be empty.
 	Instructions string
 	// Cache is how long a client may keep this.
 	Cache *handlerv1.CacheHint
 }
 
-// Discover returns the result of `server/discover`.
+// Discover returns the result of `server/discover`. The capabilities are the edge's
+// and do not depend on the handlers: an edge whose handlers offer no prompt serves
+// an empty list of them.
 func (r *Renderer) Discover(discovery Discovery) ([]byte, error) {
 	o := r.complete(nil)
 	o.strings("supportedVersions", discovery.Revisions)
 	o.member("capabilities", func(dst []byte) ([]byte, error) {
 		c := newObject(dst)
-		for _, capability := range []struct {
-			name    string
-			offered bool
-		}{
-			{"logging", true},
-			{"tools", discovery.Tools},
-			{"prompts", discovery.Prompts},
-			{"resources", discovery.Resources},
-			{"completions", discovery.Completions},
+		for _, capability := range []struct{ name, value string }{
+			{"logging", `{}`},
+			{"completions", `{}`},
+			{"tools", `{"listChanged":true}`},
+			{"prompts", `{"listChanged":true}`},
+			{"resources", `{"subscribe":true,"listChanged":true}`},
 		} {
-			if capability.offered {
-				c.raw(capability.name, []byte("{}"), '{')
-			}
+			c.raw(capability.name, []byte(capability.value), '{')
 		}
 		return c.close()
 	})
@@ -290,4 +289,65 @@ func Log(level string, log *handlerv1.Log) ([]byte, error) {
 	}
 	o.raw("data", log.GetData(), 0)
 	return o.close()
+}
+
+// subscribed writes `_meta` with the subscription that a message belongs to: the
+// id of the request that opened it.
+func (o *object) subscribed(id []byte) {
+	o.member("_meta", func(dst []byte) ([]byte, error) {
+		m := newObject(dst)
+		m.name(subscriptionID)
+		m.text = append(m.text, id...)
+		return m.close()
+	})
+}
+
+const subscriptionID = reservedMeta + "subscriptionId"
+
+// Acknowledged returns the params of `notifications/subscriptions/acknowledged`.
+func Acknowledged(id []byte, filter subscription.Filter) []byte {
+	o := newObject(nil)
+	o.subscribed(id)
+	o.member("notifications", func(dst []byte) ([]byte, error) {
+		f := newObject(dst)
+		for _, flag := range []struct {
+			name string
+			set  bool
+		}{{"toolsListChanged", filter.Tools}, {"promptsListChanged", filter.Prompts}, {"resourcesListChanged", filter.Resources}} {
+			if flag.set {
+				f.bool(flag.name, true)
+			}
+		}
+		if len(filter.URIs) > 0 {
+			f.strings("resourceSubscriptions", filter.URIs)
+		}
+		return f.close()
+	})
+	text, _ := o.close() // strings and booleans cannot fail
+	return text
+}
+
+// Changed returns the params of a notification of a subscription: of a list that
+// changed, or of the resource with the URI.
+func Changed(id []byte, uri string) []byte {
+	o := newObject(nil)
+	o.subscribed(id)
+	o.optional("uri", uri)
+	text, _ := o.close() // strings cannot fail
+	return text
+}
+
+// Listened returns the result of `subscriptions/listen`, which ends it.
+func (r *Renderer) Listened(id []byte) []byte {
+	o := newObject(nil)
+	o.string("resultType", "complete")
+	o.member("_meta", func(dst []byte) ([]byte, error) {
+		m := newObject(dst)
+		m.raw(serverInfo, r.serverInfo, '{')
+		m.name(subscriptionID)
+		m.text = append(m.text, id...)
+		return m.close()
+	})
+	text, _ := o.close() // all of it is the edge's own
+	return text
 }

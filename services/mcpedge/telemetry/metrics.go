@@ -22,6 +22,7 @@ const (
 	DroppedProgressName  = "countersign_edge_dropped_progress_total"
 	AskRefusalsName      = "countersign_edge_ask_refusals_total"
 	RefusedMessagesName  = "countersign_edge_refused_messages_total"
+	SubscriptionsName    = "countersign_edge_subscriptions"
 	outcomeComplete      = "complete"
 	outcomeInputRequired = "input_required"
 	outcomeError         = "error"
@@ -36,6 +37,7 @@ type Metrics struct {
 	requests        *prometheus.CounterVec
 	duration        *prometheus.HistogramVec
 	inFlight        prometheus.Gauge
+	subscriptions   prometheus.Gauge
 	questions       *prometheus.CounterVec
 	stateRefusals   *prometheus.CounterVec
 	droppedAnswers  *prometheus.CounterVec
@@ -59,6 +61,9 @@ func New(registerer prometheus.Registerer) *Metrics {
 		}, []string{"method"}),
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: InFlightName, Help: "Requests being served.",
+		}),
+		subscriptions: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: SubscriptionsName, Help: "Open streams of subscriptions/listen.",
 		}),
 		questions: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: QuestionsName, Help: "Questions put to clients, by kind.",
@@ -88,7 +93,7 @@ func New(registerer prometheus.Registerer) *Metrics {
 			Name: CatalogProblemsName, Help: "Entries that handlers offer and that were left out of the catalog.",
 		}),
 	}
-	registerer.MustRegister(m.requests, m.duration, m.inFlight, m.questions, m.stateRefusals, m.droppedAnswers,
+	registerer.MustRegister(m.requests, m.duration, m.inFlight, m.subscriptions, m.questions, m.stateRefusals, m.droppedAnswers,
 		m.droppedProgress, m.askRefusals, m.refusedMessages, m.handlerUp, m.catalogEntries, m.catalogProblems)
 	return m
 }
@@ -97,6 +102,13 @@ func New(registerer prometheus.Registerer) *Metrics {
 func (m *Metrics) Started() (ended func()) {
 	m.inFlight.Inc()
 	return m.inFlight.Dec
+}
+
+// Subscribed counts a subscription that begins; the function it returns counts its
+// end.
+func (m *Metrics) Subscribed() (ended func()) {
+	m.subscriptions.Inc()
+	return m.subscriptions.Dec
 }
 
 // Completed counts a request that was served.

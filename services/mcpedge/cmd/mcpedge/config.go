@@ -120,6 +120,13 @@ type Limits struct {
 	ChainLifetime config.Duration `yaml:"chainLifetime"`
 	// RequestStateLifetime is how long the user may think about one round.
 	RequestStateLifetime config.Duration `yaml:"requestStateLifetime"`
+	// MaxSubscriptions is how many clients may listen for changes at once, and
+	// MaxSubscriptionsPerPrincipal how many streams one of them may have. Anonymous
+	// callers are bounded by the first alone.
+	MaxSubscriptions             int `yaml:"maxSubscriptions"`
+	MaxSubscriptionsPerPrincipal int `yaml:"maxSubscriptionsPerPrincipal"`
+	// KeepAlive is how often a silent stream is kept alive.
+	KeepAlive config.Duration `yaml:"keepAlive"`
 	// SealerTimeout is how long a call of the sealer may take.
 	SealerTimeout config.Duration `yaml:"sealerTimeout"`
 }
@@ -154,15 +161,18 @@ func defaults() Config {
 		Principal:        Principal{Source: sourceAnonymous},
 		EmbeddedSealer:   EmbeddedSealer{Keys: keysource.Defaults()},
 		Limits: Limits{
-			MaxBodyBytes:           4 << 20,
-			MaxDepth:               64,
-			MaxRequestStateBytes:   16 << 10,
-			MaxHandlerMessageBytes: 16 << 20,
-			RequestTimeout:         config.Duration(time.Minute),
-			MaxRounds:              16,
-			ChainLifetime:          config.Duration(time.Hour),
-			RequestStateLifetime:   config.Duration(10 * time.Minute),
-			SealerTimeout:          config.Duration(2 * time.Second),
+			MaxBodyBytes:                 4 << 20,
+			MaxDepth:                     64,
+			MaxRequestStateBytes:         16 << 10,
+			MaxHandlerMessageBytes:       16 << 20,
+			RequestTimeout:               config.Duration(time.Minute),
+			MaxRounds:                    16,
+			ChainLifetime:                config.Duration(time.Hour),
+			RequestStateLifetime:         config.Duration(10 * time.Minute),
+			SealerTimeout:                config.Duration(2 * time.Second),
+			MaxSubscriptions:             20000,
+			MaxSubscriptionsPerPrincipal: 100,
+			KeepAlive:                    config.Duration(15 * time.Second),
 		},
 	}
 }
@@ -272,9 +282,11 @@ func (l *Limits) check() []error {
 	within("maxRequestStateBytes", l.MaxRequestStateBytes.Int64(), 512, 1<<20)
 	within("maxHandlerMessageBytes", l.MaxHandlerMessageBytes.Int64(), 1<<10, 1<<30)
 	within("maxRounds", int64(l.MaxRounds), 1, 1000)
+	within("maxSubscriptions", int64(l.MaxSubscriptions), 0, 1<<20)
+	within("maxSubscriptionsPerPrincipal", int64(l.MaxSubscriptionsPerPrincipal), 0, 1<<20)
 	for name, duration := range map[string]config.Duration{
 		"requestTimeout": l.RequestTimeout, "chainLifetime": l.ChainLifetime,
-		"requestStateLifetime": l.RequestStateLifetime, "sealerTimeout": l.SealerTimeout,
+		"requestStateLifetime": l.RequestStateLifetime, "sealerTimeout": l.SealerTimeout, "keepAlive": l.KeepAlive,
 	} {
 		if duration.Duration() < time.Millisecond {
 			problems = append(problems, fmt.Errorf("limits.%s: must be at least 1ms", name))

@@ -21,21 +21,24 @@ import (
 	"github.com/countersign-mcp/countersign/services/mcpedge/modern"
 	"github.com/countersign-mcp/countersign/services/mcpedge/render"
 	"github.com/countersign-mcp/countersign/services/mcpedge/state"
+	"github.com/countersign-mcp/countersign/services/mcpedge/subscription"
 	"github.com/countersign-mcp/countersign/services/mcpedge/telemetry"
 	mcphttp "github.com/countersign-mcp/countersign/services/mcpedge/transport/http"
 )
 
 // edge is the assembled service.
 type edge struct {
-	config    Config
-	logger    *slog.Logger
-	catalog   *catalog.Catalog
-	readiness *operations.Readiness
-	endpoint  http.Handler
+	config        Config
+	logger        *slog.Logger
+	catalog       *catalog.Catalog
+	subscriptions *subscription.Hub
+	readiness     *operations.Readiness
+	endpoint      http.Handler
 }
 
 func newEdge(config Config, sealer *sealerConnection, handlers *handlerConnections, metrics *telemetry.Metrics, logger *slog.Logger) *edge {
-	entries := catalog.New(handlers.list, logger, metrics)
+	subscriptions := subscription.NewHub(config.Limits.MaxSubscriptions, config.Limits.MaxSubscriptionsPerPrincipal)
+	entries := catalog.New(handlers.list, logger, observers{metrics, subscriptions})
 	server := modern.NewServer(modern.Options{
 		Catalog: entries,
 		Sealer: state.NewSealer(sealer.client, state.Options{
@@ -46,18 +49,21 @@ func newEdge(config Config, sealer *sealerConnection, handlers *handlerConnectio
 			Lifetime:      config.Limits.RequestStateLifetime.Duration(),
 			Timeout:       config.Limits.SealerTimeout.Duration(),
 		}),
+		Subscriptions:  subscriptions,
 		Renderer:       render.NewRenderer(render.ServerInfo{Name: config.Server.Name, Version: config.Server.Version, Title: config.Server.Title}),
 		Metrics:        metrics,
 		Logger:         logger,
 		Now:            time.Now,
 		RequestTimeout: config.Limits.RequestTimeout.Duration(),
 		ChainLifetime:  config.Limits.ChainLifetime.Duration(),
+		KeepAlive:      config.Limits.KeepAlive.Duration(),
 	})
 	return &edge{
-		config:    config,
-		logger:    logger,
-		catalog:   entries,
-		readiness: operations.NewReadiness(logger, checks(sealer, handlers, entries)...),
+		config:        config,
+		subscriptions: subscriptions,
+		logger:        logger,
+		catalog:       entries,
+		readiness:     operations.NewReadiness(logger, checks(sealer, handlers, entries)...),
 		endpoint: mcphttp.NewHandler(mcphttp.Options{
 			Server:         server,
 			Principals:     principals(config.Principal),
@@ -70,6 +76,13 @@ func newEdge(config Config, sealer *sealerConnection, handlers *handlerConnectio
 			AllowedOrigins: config.AllowedOrigins,
 		}),
 	}
+}
+
+// observers are told of what changes in the catalog: metrics count it, and
+// subscriptions pass it on.
+type observers struct {
+	*telemetry.Metrics
+	*subscription.Hub
 }
 
 // server returns the HTTP server for clients. It has no write timeout: a stream

@@ -114,6 +114,7 @@ func (e *edge) run(ctx context.Context, registry *prometheus.Registry) error {
 	<-ctx.Done()
 
 	e.logger.Info("stopping")
+	e.subscriptions.Close() // each ends with a result; the server then waits for none
 	shutdown, abandon := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer abandon()
 	err = server.Shutdown(shutdown)

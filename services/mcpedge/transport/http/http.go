@@ -249,6 +249,16 @@ func (r *reply) Notify(method string, params []byte) error {
 	return r.event(jsonrpc.AppendNotification(nil, method, params))
 }
 
+// KeepAlive sends a comment, if the stream has begun.
+func (r *reply) KeepAlive() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.streaming {
+		return nil
+	}
+	return r.write([]byte(":\n\n"))
+}
+
 // event writes one message as one event.
 func (r *reply) event(message []byte) error {
 	// A message is one line: white space between JSON tokens may hold line breaks,
@@ -260,6 +270,10 @@ func (r *reply) event(message []byte) error {
 	}
 	frame := make([]byte, 0, len(message)+len("event: message\ndata: \n\n"))
 	frame = append(append(append(frame, "event: message\ndata: "...), message...), '\n', '\n')
+	return r.write(frame)
+}
+
+func (r *reply) write(frame []byte) error {
 	if _, err := r.w.Write(frame); err != nil {
 		return fmt.Errorf("write an event: %w", err)
 	}
