@@ -88,7 +88,7 @@ generate: tools/node_modules/installed ## Generate the Go code of the contracts.
 	@PATH=$(BUF_PATH) buf generate
 
 .PHONY: check
-check: check-contracts check-generated check-licences check-repository ## Check contracts, generated code, licences and the repository.
+check: check-contracts check-generated check-modules check-licences check-repository ## Check contracts, generated code, modules, licences and the repository.
 
 .PHONY: check-contracts
 check-contracts: tools/node_modules/installed ## Lint the contracts and compare them with the earlier ones.
@@ -101,6 +101,12 @@ check-generated: tools/node_modules/installed ## Check that the generated code i
 	@rm -rf build/generated
 	@PATH=$(BUF_PATH) $(TIMED) "generate code" buf generate --output build/generated
 	@$(TIMED) "generated code is fresh" diff -r build/generated/proto/gen/go/countersign proto/gen/go/countersign
+
+.PHONY: check-modules
+check-modules: ## Check that every go.mod says what its module needs, no more and no less.
+	@for module in $(MODULES); do \
+	  $(TIMED) "go.mod of $$module" go -C $$module mod tidy -diff; \
+	done
 
 .PHONY: check-licences
 check-licences: build/venv/installed ## Check the licences of all dependencies.
