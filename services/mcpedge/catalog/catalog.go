@@ -57,6 +57,10 @@ type Tool struct {
 
 	// Input checks arguments.
 	Input *schema.Schema
+	// Output checks structured content; nil where the tool has no output schema.
+	Output *schema.Schema
+	// Repeatable: the author says that calling it again does no harm.
+	Repeatable bool
 	// Mirrored are the arguments that headers mirror.
 	Mirrored []mirror.Param
 	// AsksMustBeShown: answers count only for questions that were shown.
@@ -266,8 +270,9 @@ func (b builder) addTool(tool *handlerv1.Tool) {
 	if err == nil {
 		mirrored, err = mirror.Params(tool.GetInputSchema())
 	}
+	var output *schema.Schema
 	if err == nil && len(tool.GetOutputSchema()) > 0 {
-		_, err = schema.Compile(tool.GetOutputSchema())
+		output, err = schema.Compile(tool.GetOutputSchema())
 	}
 	if err == nil && !validToolName(tool.GetName()) {
 		err = errToolName
@@ -278,9 +283,11 @@ func (b builder) addTool(tool *handlerv1.Tool) {
 	}
 	if b.accept("tool", tool.GetName(), handlerOf(b.snapshot.tools[tool.GetName()]), err) {
 		b.snapshot.tools[tool.GetName()] = &Tool{
-			Entry:    b.entry(tool.GetName(), text),
-			Input:    input,
-			Mirrored: mirrored,
+			Entry:      b.entry(tool.GetName(), text),
+			Input:      input,
+			Output:     output,
+			Repeatable: tool.GetAnnotations().GetReadOnlyHint() || tool.GetAnnotations().GetIdempotentHint(),
+			Mirrored:   mirrored,
 			// MCP's default for destructiveHint is true; only what the author said counts.
 			AsksMustBeShown: tool.GetAsksMustBeShown() || tool.GetAnnotations().GetDestructiveHint(),
 		}

@@ -47,12 +47,15 @@ type Catalog struct {
 	logger   *slog.Logger
 	observer Observer
 	snapshot atomic.Pointer[Snapshot]
+	// settled is closed when every handler has been tried once.
+	settled chan struct{}
 
 	mu sync.Mutex
 	// described and unreachable are by position in handlers: the latest catalog,
 	// nil before the first, and why the handler does not answer, nil while it does.
 	described   []*handlerv1.Catalog
 	unreachable []error
+	untried     int
 	reported    map[Problem]bool
 }
 
@@ -65,6 +68,8 @@ func New(handlers []*Handler, logger *slog.Logger, observer Observer) *Catalog {
 		observer:    observer,
 		described:   make([]*handlerv1.Catalog, len(handlers)),
 		unreachable: make([]error, len(handlers)),
+		untried:     len(handlers),
+		settled:     make(chan struct{}),
 	}
 	for i, handler := range handlers {
 		c.unreachable[i] = errors.New("it has not answered yet")
@@ -76,6 +81,18 @@ func New(handlers []*Handler, logger *slog.Logger, observer Observer) *Catalog {
 // Snapshot returns the latest snapshot, or nil while no handler has described
 // itself.
 func (c *Catalog) Snapshot() *Snapshot { return c.snapshot.Load() }
+
+// Settled is closed when every handler has been tried once, with success or not.
+func (c *Catalog) Settled() <-chan struct{} { return c.settled }
+
+// tried counts a handler that has been tried for the first time.
+func (c *Catalog) tried() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.untried--; c.untried == 0 {
+		close(c.settled)
+	}
+}
 
 // Reachable returns nil if the handler of a name answers, or why it does not.
 func (c *Catalog) Reachable(name string) error {
@@ -101,8 +118,10 @@ func (c *Catalog) Follow(ctx context.Context) {
 // follow keeps one handler's catalog up to date until ctx ends.
 func (c *Catalog) follow(ctx context.Context, i int) {
 	backoff := minBackoff
+	var once sync.Once
 	for ctx.Err() == nil {
 		err := c.describe(ctx, i)
+		once.Do(c.tried)
 		if err == nil {
 			backoff = minBackoff
 			err = c.watch(ctx, i)

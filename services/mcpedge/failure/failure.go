@@ -193,6 +193,18 @@ func (e *Error) Unwrap() error { return e.Cause }
 // should look.
 func (e *Error) Alarming() bool { return forms[e.Reason].alarming }
 
+// OfDecoding returns why a body is not a message: the error of jsonrpc.Decode.
+func OfDecoding(err error) *Error {
+	switch {
+	case errors.Is(err, jsonrpc.ErrDepth):
+		return New(TooDeep, err)
+	case errors.Is(err, jsonrpc.ErrInvalid):
+		return Newf(InvalidRequest, "%v", err)
+	default:
+		return New(ParseError, err)
+	}
+}
+
 // Answer is what the client reads.
 type Answer struct {
 	// HTTPStatus is the status where nothing was sent yet.

@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"unicode/utf8"
 )
 
 // Principal is on whose behalf a request is made.
@@ -70,6 +71,8 @@ func (s TrustedHeader) Principal(r *http.Request) (Principal, error) {
 		return Principal{}, fmt.Errorf("the header %q is missing", s.Header)
 	case len(values) > 1:
 		return Principal{}, fmt.Errorf("the header %q is there %d times", s.Header, len(values))
+	case !utf8.ValidString(values[0]):
+		return Principal{}, fmt.Errorf("the header %q is not UTF-8", s.Header)
 	case len(values[0]) > maxSubjectBytes:
 		return Principal{}, fmt.Errorf("the header %q is longer than %d bytes", s.Header, maxSubjectBytes)
 	}

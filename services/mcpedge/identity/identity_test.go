@@ -30,6 +30,7 @@ func TestTrustedHeaderIsBelievedFromItsProxiesAlone(t *testing.T) {
 		"no header":             {"127.0.0.1:4000", nil, ""},
 		"empty header":          {"127.0.0.1:4000", []string{""}, ""},
 		"two headers":           {"127.0.0.1:4000", []string{"alice", "root"}, ""},
+		"not UTF-8":             {"127.0.0.1:4000", []string{"\xff"}, ""},
 		"long subject":          {"127.0.0.1:4000", []string{strings.Repeat("a", maxSubjectBytes+1)}, ""},
 		"unreadable peer":       {"@", []string{"alice"}, ""},
 	} {

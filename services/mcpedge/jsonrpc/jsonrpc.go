@@ -283,3 +283,14 @@ func AppendNotification(dst []byte, method string, params []byte) []byte {
 	dst = AppendString(append(dst, `{"jsonrpc":"2.0","method":`...), method)
 	return append(append(append(dst, `,"params":`...), params...), '}')
 }
+
+// OneLine makes a message one line, in place: white space between JSON tokens may
+// hold line breaks, and no string does.
+func OneLine(message []byte) []byte {
+	for i, c := range message {
+		if c == '\n' || c == '\r' {
+			message[i] = ' '
+		}
+	}
+	return message
+}

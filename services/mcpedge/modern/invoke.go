@@ -57,9 +57,28 @@ func (s *Server) callTool(ctx context.Context, c *call, sink Sink) ([]byte, erro
 			if finish.GetCallTool() == nil {
 				return nil, errOtherKind
 			}
+			if err := checkOutput(tool.Output, finish.GetCallTool()); err != nil {
+				return nil, err
+			}
 			return s.Renderer.CallTool(finish.GetCallTool())
 		},
 	})
+}
+
+// checkOutput checks structured content against the tool's output schema, which a
+// server must keep to ("Output Schema"). A tool that failed says so in its content
+// instead. The error names no value: it goes to the operator's log.
+func checkOutput(output *schema.Schema, result *handlerv1.CallToolResult) error {
+	if output == nil || result.GetIsError() {
+		return nil
+	}
+	if !jsonrpc.Valid(result.GetStructuredContent(), 0) {
+		return errors.New("the tool has an output schema, and its structured content is missing or not strict JSON")
+	}
+	if output.Validate(result.GetStructuredContent()) != nil {
+		return errors.New("the structured content does not match the tool's output schema")
+	}
+	return nil
 }
 
 func (s *Server) getPrompt(ctx context.Context, c *call, sink Sink) ([]byte, error) {

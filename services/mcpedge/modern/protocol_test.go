@@ -303,6 +303,32 @@ func TestHandlersThatBreakTheContractAreNamedAndNeverHang(t *testing.T) {
 	}
 }
 
+func TestStructuredContentMustMatchTheOutputSchema(t *testing.T) {
+	var result *handlerv1.CallToolResult
+	s := newSuite(t, func(_ *handlerv1.Begin, stream handlerfake.Stream) error {
+		return handlerfake.Finish(stream, &handlerv1.Finish{Outcome: &handlerv1.Finish_CallTool{CallTool: result}})
+	})
+	for name, test := range map[string]struct {
+		result *handlerv1.CallToolResult
+		ok     bool
+	}{
+		"matches":         {&handlerv1.CallToolResult{StructuredContent: []byte(`{"n":9007199254740993}`)}, true},
+		"does not match":  {&handlerv1.CallToolResult{StructuredContent: []byte(`{"n":"secret"}`)}, false},
+		"is missing":      {&handlerv1.CallToolResult{}, false},
+		"is not JSON":     {&handlerv1.CallToolResult{StructuredContent: []byte(`{`)}, false},
+		"the tool failed": {&handlerv1.CallToolResult{IsError: true}, true},
+	} {
+		result = test.result
+		reply := s.do(request{method: "tools/call", params: `"name":"typed",` + meta(`{}`)})
+		if got := reply.parse(t); (got.Error == nil) != test.ok || !test.ok && got.Error.Code != -32603 {
+			t.Errorf("%s: got %s", name, reply.body)
+		}
+	}
+	if logs := s.logs.String(); !strings.Contains(logs, "output schema") || strings.Contains(logs, "secret") {
+		t.Errorf("the log must say what is wrong and not what was said: %s", logs)
+	}
+}
+
 func TestErrorsOfAHandlerReachTheClientAsTheirKind(t *testing.T) {
 	var failed *handlerv1.Error
 	s := newSuite(t, func(_ *handlerv1.Begin, stream handlerfake.Stream) error {

@@ -136,6 +136,7 @@ func defaultCatalog() *handlerv1.Catalog {
 		Tools: []*handlerv1.Tool{
 			{Name: "ask", Description: "Asks.", InputSchema: []byte(`{"type":"object","properties":{"n":{"type":"integer"}}}`)},
 			{Name: "route", Description: "Routes.", InputSchema: []byte(`{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}`)},
+			{Name: "typed", Description: "Returns a number.", InputSchema: []byte(`{"type":"object"}`), OutputSchema: []byte(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)},
 			{Name: "destroy", Description: "Asks before it destroys.", InputSchema: []byte(`{"type":"object"}`), Annotations: &handlerv1.ToolAnnotations{DestructiveHint: &destructive}},
 		},
 		Prompts:           []*handlerv1.Prompt{{Name: "greet", Description: "Greets.", Arguments: []*handlerv1.PromptArgument{{Name: "who", Required: true}, {Name: "how"}}}},

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
@@ -24,19 +26,23 @@ import (
 	"github.com/countersign-mcp/countersign/services/mcpedge/subscription"
 	"github.com/countersign-mcp/countersign/services/mcpedge/telemetry"
 	mcphttp "github.com/countersign-mcp/countersign/services/mcpedge/transport/http"
+	mcpstdio "github.com/countersign-mcp/countersign/services/mcpedge/transport/stdio"
 )
 
 // edge is the assembled service.
 type edge struct {
 	config        Config
 	logger        *slog.Logger
+	registry      *prometheus.Registry
+	refused       func(reason failure.Reason)
 	catalog       *catalog.Catalog
 	subscriptions *subscription.Hub
 	readiness     *operations.Readiness
-	endpoint      http.Handler
+	modern        *modern.Server
 }
 
-func newEdge(config Config, sealer *sealerConnection, handlers *handlerConnections, metrics *telemetry.Metrics, logger *slog.Logger) *edge {
+func newEdge(config Config, sealer *sealerConnection, handlers *handlerConnections, registry *prometheus.Registry, logger *slog.Logger) *edge {
+	metrics := telemetry.New(registry)
 	subscriptions := subscription.NewHub(config.Limits.MaxSubscriptions, config.Limits.MaxSubscriptionsPerPrincipal)
 	entries := catalog.New(handlers.list, logger, observers{metrics, subscriptions})
 	server := modern.NewServer(modern.Options{
@@ -60,22 +66,40 @@ func newEdge(config Config, sealer *sealerConnection, handlers *handlerConnectio
 	})
 	return &edge{
 		config:        config,
-		subscriptions: subscriptions,
 		logger:        logger,
+		registry:      registry,
+		refused:       func(reason failure.Reason) { metrics.MessageRefused(string(reason)) },
 		catalog:       entries,
+		subscriptions: subscriptions,
 		readiness:     operations.NewReadiness(logger, checks(sealer, handlers, entries)...),
-		endpoint: mcphttp.NewHandler(mcphttp.Options{
-			Server:         server,
-			Principals:     principals(config.Principal),
-			Logger:         logger,
-			Refused:        func(reason failure.Reason) { metrics.MessageRefused(string(reason)) },
-			MaxBodyBytes:   config.Limits.MaxBodyBytes.Int64(),
-			BodyTimeout:    readBodyTimeout,
-			MaxDepth:       config.Limits.MaxDepth,
-			AllowedHosts:   config.AllowedHosts,
-			AllowedOrigins: config.AllowedOrigins,
-		}),
+		modern:        server,
 	}
+}
+
+// endpoint is where clients post their messages.
+func (e *edge) endpoint() http.Handler {
+	return mcphttp.NewHandler(mcphttp.Options{
+		Server:         e.modern,
+		Principals:     principals(e.config.Principal),
+		Logger:         e.logger,
+		Refused:        e.refused,
+		MaxBodyBytes:   e.config.Limits.MaxBodyBytes.Int64(),
+		BodyTimeout:    readBodyTimeout,
+		MaxDepth:       e.config.Limits.MaxDepth,
+		AllowedHosts:   e.config.AllowedHosts,
+		AllowedOrigins: e.config.AllowedOrigins,
+	})
+}
+
+// conversation is with the client that started this process.
+func (e *edge) conversation(input io.Reader, output io.Writer) *mcpstdio.Connection {
+	return mcpstdio.New(input, output, mcpstdio.Options{
+		Server:       e.modern,
+		Logger:       e.logger,
+		Refused:      e.refused,
+		MaxLineBytes: int(e.config.Limits.MaxBodyBytes),
+		MaxDepth:     e.config.Limits.MaxDepth,
+	})
 }
 
 // observers are told of what changes in the catalog: metrics count it, and
@@ -89,7 +113,7 @@ type observers struct {
 // lasts as long as its request, which has a timeout of its own.
 func (e *edge) server() *http.Server {
 	mux := http.NewServeMux()
-	mux.Handle(e.config.Endpoint, e.endpoint)
+	mux.Handle(e.config.Endpoint, e.endpoint())
 	return &http.Server{
 		Handler:           mux,
 		ReadHeaderTimeout: readHeaderTimeout,

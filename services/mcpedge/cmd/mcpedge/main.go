@@ -20,7 +20,6 @@ import (
 
 	"github.com/countersign-mcp/countersign/services/internal/listener"
 	"github.com/countersign-mcp/countersign/services/internal/operations"
-	"github.com/countersign-mcp/countersign/services/mcpedge/telemetry"
 )
 
 // version is the edge's version; a release build sets it.
@@ -28,7 +27,8 @@ var version = "0.1.0-dev"
 
 // commands are the program's commands.
 type commands struct {
-	Serve   serve            `cmd:"" help:"Serve MCP clients."`
+	Serve   serve            `cmd:"" help:"Serve MCP clients over Streamable HTTP."`
+	Stdio   stdio            `cmd:"" help:"Serve the MCP client that started this process, over standard input and output."`
 	Version kong.VersionFlag `help:"Print the version."`
 }
 
@@ -48,15 +48,34 @@ func main() {
 	parsed.FatalIfErrorf(parsed.Run())
 }
 
+// stdio is the command that serves the client that started this process.
+type stdio struct {
+	Config string `help:"The configuration file; where clients connect and operators look is not used." required:"" type:"existingfile" placeholder:"FILE"`
+}
+
 // Run serves until SIGINT or SIGTERM.
 func (s *serve) Run() error {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	logger := slog.New(slog.NewJSONHandler(os.Stderr, nil)).With("service", "mcpedge")
 	config, err := load(s.Config)
 	if err != nil || s.ValidateConfig {
 		return err
 	}
+	return withEdge(config, (*edge).run)
+}
+
+// Run serves until the client closes the input, SIGINT or SIGTERM.
+func (s *stdio) Run() error {
+	config, err := load(s.Config)
+	if err != nil {
+		return err
+	}
+	return withEdge(config, (*edge).converse)
+}
+
+// withEdge assembles an edge and runs it until SIGINT or SIGTERM.
+func withEdge(config Config, run func(*edge, context.Context) error) error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	logger := slog.New(slog.NewJSONHandler(os.Stderr, nil)).With("service", "mcpedge")
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 
@@ -70,13 +89,33 @@ func (s *serve) Run() error {
 		return err
 	}
 	defer handlers.close()
-	edge := newEdge(config, sealer, handlers, telemetry.New(registry), logger)
-	return edge.run(ctx, registry)
+	return run(newEdge(config, sealer, handlers, registry, logger), ctx)
+}
+
+// converse serves the client that started this process. Its first requests wait
+// until every handler has been tried, because it sends them at once.
+func (e *edge) converse(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var group sync.WaitGroup
+	group.Go(func() { e.catalog.Follow(ctx) })
+	select {
+	case <-e.catalog.Settled():
+	case <-ctx.Done():
+	}
+	context.AfterFunc(ctx, func() { _ = os.Stdin.Close() }) // ends the read that is under way
+	err := e.conversation(os.Stdin, os.Stdout).Serve(ctx)
+	if ctx.Err() != nil {
+		err = nil // it was told to stop
+	}
+	cancel()
+	group.Wait()
+	return err
 }
 
 // run serves clients and operators until ctx ends, then lets what is under way
 // finish.
-func (e *edge) run(ctx context.Context, registry *prometheus.Registry) error {
+func (e *edge) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	address, err := listener.Parse(e.config.Listen)
@@ -101,7 +140,7 @@ func (e *edge) run(ctx context.Context, registry *prometheus.Registry) error {
 	group.Go(func() { e.catalog.Follow(ctx) })
 	group.Go(func() {
 		defer cancel()
-		failures <- operations.Serve(ctx, operators, operations.Handler(registry, e.readiness))
+		failures <- operations.Serve(ctx, operators, operations.Handler(e.registry, e.readiness))
 	})
 	server := e.server()
 	group.Go(func() {

@@ -82,7 +82,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	message, err := jsonrpc.Decode(body, h.MaxDepth)
 	if err != nil {
-		h.refuse(r, reply, message.ID, decodeFailure(err))
+		h.refuse(r, reply, message.ID, failure.OfDecoding(err))
 		return
 	}
 	if message.IsNotification() {
@@ -204,17 +204,6 @@ func accepts(headers []string, mediaType string) bool {
 	return false
 }
 
-func decodeFailure(err error) error {
-	switch {
-	case errors.Is(err, jsonrpc.ErrDepth):
-		return failure.New(failure.TooDeep, err)
-	case errors.Is(err, jsonrpc.ErrInvalid):
-		return failure.Newf(failure.InvalidRequest, "%v", err)
-	default:
-		return failure.New(failure.ParseError, err)
-	}
-}
-
 // refuse answers a message that does not reach the server.
 func (h *Handler) refuse(r *http.Request, reply *reply, id jsonrpc.ID, err error) {
 	e := failure.Of(err)
@@ -261,13 +250,7 @@ func (r *reply) KeepAlive() error {
 
 // event writes one message as one event.
 func (r *reply) event(message []byte) error {
-	// A message is one line: white space between JSON tokens may hold line breaks,
-	// which end a line of an event; no string holds any.
-	for i, c := range message {
-		if c == '\n' || c == '\r' {
-			message[i] = ' '
-		}
-	}
+	message = jsonrpc.OneLine(message)
 	frame := make([]byte, 0, len(message)+len("event: message\ndata: \n\n"))
 	frame = append(append(append(frame, "event: message\ndata: "...), message...), '\n', '\n')
 	return r.write(frame)
