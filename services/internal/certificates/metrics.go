@@ -14,14 +14,18 @@ const (
 	MetricReloadErrors = "countersign_certificate_reload_errors_total"
 )
 
-// Register makes the counts of a Source metrics.
-func (s *Source) Register(registerer prometheus.Registerer) error {
+// Register makes the counts of a Source metrics. Use is the value of the label
+// `use`: what the certificates are for, such as `listener`. A process registers each
+// use once.
+func (s *Source) Register(registerer prometheus.Registerer, use string) error {
+	labels := prometheus.Labels{"use": use}
+
 	return errors.Join(
 		registerer.Register(prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: MetricReloads, Help: "Times new certificates were taken.",
+			Name: MetricReloads, Help: "Times new certificates were taken.", ConstLabels: labels,
 		}, func() float64 { return float64(s.Reloads()) })),
 		registerer.Register(prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: MetricReloadErrors, Help: "Times new certificate files were not usable.",
+			Name: MetricReloadErrors, Help: "Times new certificate files were not usable.", ConstLabels: labels,
 		}, func() float64 { return float64(s.Refused()) })),
 	)
 }

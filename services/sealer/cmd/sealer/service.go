@@ -129,7 +129,7 @@ func (s *service) openCertificates(files certificates.Files) (*certificates.Sour
 
 	s.release = opened.Close
 
-	err = opened.Register(s.registry)
+	err = opened.Register(s.registry, "listener")
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("register metrics of certificates: %w", err), opened.Close())
 	}

@@ -83,7 +83,7 @@ func TestCertificatesAreReloadedWhenASecretIsSwapped(t *testing.T) {
 	// The service has no event for this; its metric is what an operator sees.
 	for {
 		_, metrics := running.get(t, "/metrics")
-		if strings.Contains(metrics, "countersign_certificate_reloads_total 1") {
+		if strings.Contains(metrics, `countersign_certificate_reloads_total{use="listener"} 1`) {
 			break
 		}
 	}
