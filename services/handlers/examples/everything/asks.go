@@ -27,6 +27,10 @@ func registerAsks(server *handler.Server) {
 		handler.Description("Asks for a confirmation whose state must come back as it was."))
 	handler.Tool(server, "test_input_required_result_capabilities", askWhatIsPossible,
 		handler.Description("Asks in a way that the client declared it can answer."))
+	handler.Tool(server, "test_sampling", samplePrompt,
+		handler.Description("Has the client's model continue the prompt it is given."))
+	handler.Tool(server, "test_missing_capability", sample,
+		handler.Description("Asks the client's model, whether or not the client has one."))
 	handler.Prompt(server, "test_input_required_result_prompt", promptWithContext,
 		handler.Description("A prompt that asks for its context."))
 }
@@ -70,6 +74,21 @@ func sample(ctx *handler.Context, _ none) (string, error) {
 		return "", err
 	}
 	return "The model says: " + sampled.Text(), nil
+}
+
+type promptInput struct {
+	Prompt string `json:"prompt" jsonschema:"What to say to the model."`
+}
+
+func samplePrompt(ctx *handler.Context, in promptInput) (string, error) {
+	sampled, err := ctx.Sample(handler.SampleRequest{
+		Messages:  []handler.SampleMessage{handler.SampleText(handler.RoleUser, in.Prompt)},
+		MaxTokens: 100,
+	}, handler.Key("prompt"))
+	if err != nil {
+		return "", err
+	}
+	return "LLM response: " + sampled.Text(), nil
 }
 
 func listRoots(ctx *handler.Context, _ none) (string, error) {

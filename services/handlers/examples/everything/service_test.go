@@ -1,7 +1,6 @@
 package main
 
 import (
-	"slices"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -12,123 +11,37 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestToolsAskAndAnswerUnderBothSemantics(t *testing.T) {
-	alice := handlertest.Accept(map[string]string{"name": "Alice"})
-	ok := handlertest.Accept(map[string]bool{"ok": true})
-	for _, test := range []struct {
-		tool    string
-		answers handlertest.Answers
-		keys    []string // in order
-		rounds  int
-		text    string
-	}{
-		{"test_simple_text", nil, nil, 0, "This is a simple text response for testing."},
-		{
-			"test_input_required_result_elicitation",
-			handlertest.Answers{"user_name": alice},
-			[]string{"user_name"},
-			1, "Hello, Alice!",
-		},
-		{
-			"test_input_required_result_elicitation",
-			handlertest.Answers{"user_name": handlertest.Cancel()},
-			[]string{"user_name"},
-			1, "Hello, whoever you are!",
-		},
-		{
-			"test_input_required_result_sampling",
-			handlertest.Answers{"capital_question": handlertest.Sampled("Paris")},
-			[]string{"capital_question"},
-			1, "The model says: Paris",
-		},
-		{
-			"test_input_required_result_list_roots",
-			handlertest.Answers{"client_roots": handlertest.Roots("file:///a", "file:///b")},
-			[]string{"client_roots"},
-			1, "The client has 2 roots: file:///a, file:///b",
-		},
-		{
-			"test_input_required_result_request_state",
-			handlertest.Answers{"confirm": ok},
-			[]string{"confirm"},
-			1, "state-ok: confirmed",
-		},
-		{
-			"test_input_required_result_tampered_state",
-			handlertest.Answers{"confirm": handlertest.Decline()},
-			[]string{"confirm"},
-			1, "state-ok: not confirmed",
-		},
-		{
-			"test_input_required_result_multiple_inputs",
-			handlertest.Answers{
-				"user_name": alice, "greeting": handlertest.Sampled("Hello,"), "client_roots": handlertest.Roots("file:///a"),
-			},
-			[]string{"user_name", "greeting", "client_roots"},
-			1, "Hello, Alice. The client has 1 roots: file:///a",
-		},
-		{
-			"test_input_required_result_multi_round",
-			handlertest.Answers{"step1": alice, "step2": handlertest.Accept(map[string]string{"color": "green"})},
-			[]string{"step1", "step2"},
-			2, "Alice likes green.",
-		},
-	} {
-		t.Run(test.tool, func(t *testing.T) {
-			outcome := handlertest.Run(t, newServer, handlertest.CallTool(test.tool, nil), test.answers)
-			if outcome.Text() != test.text {
-				t.Errorf("the text is %q, want %q", outcome.Text(), test.text)
-			}
-			if !slices.Equal(outcome.Keys(), test.keys) || len(outcome.Rounds) != test.rounds {
-				t.Errorf("asked %q in %d rounds, want %q in %d", outcome.Keys(), len(outcome.Rounds), test.keys, test.rounds)
-			}
-		})
-	}
-}
-
-func TestAsksOnlyWhatTheClientCanAnswer(t *testing.T) {
-	outcome := handlertest.Run(t, newServer, handlertest.CallTool("test_input_required_result_capabilities", nil),
-		handlertest.Answers{"capital_question": handlertest.Sampled("Paris")},
-		handlertest.WithCapabilities(&handlerv1.ClientCapabilities{Sampling: true}))
-	if !slices.Equal(outcome.Keys(), []string{"capital_question"}) {
-		t.Errorf("asked %q", outcome.Keys())
-	}
-	outcome = handlertest.Run(t, newServer, handlertest.CallTool("test_input_required_result_capabilities", nil),
-		handlertest.Answers{"user_name": handlertest.Decline()})
-	if !slices.Equal(outcome.Keys(), []string{"user_name"}) {
-		t.Errorf("asked %q", outcome.Keys())
-	}
-}
-
-func TestPromptsAndResourcesAnswer(t *testing.T) {
-	asked := handlertest.Run(t, newServer, handlertest.GetPrompt("test_input_required_result_prompt", nil),
-		handlertest.Answers{"user_context": handlertest.Accept(map[string]string{"context": "tea"})})
-	if asked.Text() != "Consider this context: tea" || !slices.Equal(asked.Keys(), []string{"user_context"}) {
-		t.Errorf("asked %q and got %q", asked.Keys(), asked.Text())
-	}
-	simple := handlertest.Run(t, newServer, handlertest.GetPrompt("test_simple_prompt", nil), nil)
-	if simple.Text() != "This is a simple prompt for testing." {
-		t.Errorf("the prompt is %q", simple.Text())
-	}
-	read := handlertest.Run(t, newServer, handlertest.ReadResource("test://static-text"), nil)
-	if contents := read.Finish.GetReadResource().GetContents(); len(contents) != 1 || contents[0].GetText() == "" {
-		t.Errorf("read %v", contents)
-	}
-}
-
-func TestEveryEntryIsDescribed(t *testing.T) {
-	response, err := handlertest.Serve(t, newServer()).Describe(t.Context(), new(handlerv1.DescribeRequest))
+// catalog is what the service offers.
+func catalog(t *testing.T, client handlerv1.HandlerServiceClient) *handlerv1.Catalog {
+	t.Helper()
+	response, err := client.Describe(t.Context(), new(handlerv1.DescribeRequest))
 	if err != nil {
 		t.Fatal(err)
 	}
-	catalog := response.GetCatalog()
-	if len(catalog.GetTools()) != 9 || len(catalog.GetPrompts()) != 2 || len(catalog.GetResources()) != 1 {
-		t.Errorf("the catalog has %d tools, %d prompts and %d resources",
-			len(catalog.GetTools()), len(catalog.GetPrompts()), len(catalog.GetResources()))
+	return response.GetCatalog()
+}
+
+func TestEveryEntryIsDescribed(t *testing.T) {
+	offered := catalog(t, handlertest.Serve(t, newServer()))
+	if len(offered.GetTools()) != 28 || len(offered.GetPrompts()) != 5 ||
+		len(offered.GetResources()) != 3 || len(offered.GetResourceTemplates()) != 1 {
+		t.Errorf("there are %d tools, %d prompts, %d resources and %d resource templates",
+			len(offered.GetTools()), len(offered.GetPrompts()),
+			len(offered.GetResources()), len(offered.GetResourceTemplates()))
 	}
-	for _, tool := range catalog.GetTools() {
+	for _, tool := range offered.GetTools() {
 		if tool.GetDescription() == "" || len(tool.GetInputSchema()) == 0 {
 			t.Errorf("the tool %q has no description or no schema", tool.GetName())
+		}
+	}
+	for _, prompt := range offered.GetPrompts() {
+		if prompt.GetDescription() == "" {
+			t.Errorf("the prompt %q has no description", prompt.GetName())
+		}
+	}
+	for _, resource := range offered.GetResources() {
+		if resource.GetDescription() == "" || resource.GetMimeType() == "" {
+			t.Errorf("the resource %q has no description or no media type", resource.GetUri())
 		}
 	}
 }
