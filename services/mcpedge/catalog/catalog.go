@@ -19,11 +19,13 @@ package catalog
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/yosida95/uritemplate/v3"
+	"google.golang.org/protobuf/proto"
 
 	handlerv1 "github.com/countersign-mcp/countersign/proto/gen/go/countersign/handler/v1"
 	"github.com/countersign-mcp/countersign/services/mcpedge/mirror"
@@ -35,14 +37,24 @@ import (
 type Handler struct {
 	// Name is its name in the edge's configuration.
 	Name string
-	// Client calls it.
+	// Prefix stands before the names of its tools and prompts, so that two handlers
+	// may offer the same. URIs have none.
+	Prefix string
+	// Client calls any of its replicas.
 	Client handlerv1.HandlerServiceClient
+	// Replicas runs each for every replica, with a client of that replica alone,
+	// until the replica or ctx is gone; looked is told after every look-up how many
+	// there are. Nil for a handler that Client alone reaches.
+	Replicas func(ctx context.Context, each func(ctx context.Context, replica string, client handlerv1.HandlerServiceClient), looked func(replicas int, err error))
 }
 
 // Entry is what every kind of entry has.
 type Entry struct {
-	// Name is the tool's or prompt's name, the resource's URI, or the URI template.
+	// Name is the tool's or prompt's name as clients know it, the resource's URI, or
+	// the URI template.
 	Name string
+	// Own is the name as the handler knows it.
+	Own string
 	// Handler serves it.
 	Handler *Handler
 	// Revision is the revision of the handler's catalog it stands in.
@@ -264,7 +276,12 @@ type builder struct {
 	templates   map[string]*Resource
 }
 
-func (b builder) addTool(tool *handlerv1.Tool) {
+func (b builder) addTool(offered *handlerv1.Tool) {
+	tool := offered
+	if prefix := b.description.Handler.Prefix; prefix != "" {
+		tool = proto.CloneOf(offered)
+		tool.Name = prefix + offered.GetName()
+	}
 	input, err := compileInput(tool.GetInputSchema())
 	var mirrored []mirror.Param
 	if err == nil {
@@ -283,7 +300,7 @@ func (b builder) addTool(tool *handlerv1.Tool) {
 	}
 	if b.accept("tool", tool.GetName(), handlerOf(b.snapshot.tools[tool.GetName()]), err) {
 		b.snapshot.tools[tool.GetName()] = &Tool{
-			Entry:      b.entry(tool.GetName(), text),
+			Entry:      b.entry(tool.GetName(), offered.GetName(), text),
 			Input:      input,
 			Output:     output,
 			Repeatable: tool.GetAnnotations().GetReadOnlyHint() || tool.GetAnnotations().GetIdempotentHint(),
@@ -294,13 +311,18 @@ func (b builder) addTool(tool *handlerv1.Tool) {
 	}
 }
 
-func (b builder) addPrompt(prompt *handlerv1.Prompt) {
+func (b builder) addPrompt(offered *handlerv1.Prompt) {
+	prompt := offered
+	if prefix := b.description.Handler.Prefix; prefix != "" {
+		prompt = proto.CloneOf(offered)
+		prompt.Name = prefix + offered.GetName()
+	}
 	text, err := render.Prompt(prompt)
-	if err == nil && prompt.GetName() == "" {
+	if err == nil && offered.GetName() == "" {
 		err = errNoName
 	}
 	if b.accept("prompt", prompt.GetName(), handlerOf(b.snapshot.prompts[prompt.GetName()]), err) {
-		b.snapshot.prompts[prompt.GetName()] = &Prompt{Entry: b.entry(prompt.GetName(), text), Arguments: prompt.GetArguments()}
+		b.snapshot.prompts[prompt.GetName()] = &Prompt{Entry: b.entry(prompt.GetName(), offered.GetName(), text), Arguments: prompt.GetArguments()}
 	}
 }
 
@@ -310,7 +332,7 @@ func (b builder) addResource(resource *handlerv1.Resource) {
 		err = errNoName
 	}
 	if b.accept("resource", resource.GetUri(), handlerOf(b.snapshot.resources[resource.GetUri()]), err) {
-		b.snapshot.resources[resource.GetUri()] = &Resource{Entry: b.entry(resource.GetUri(), text), Cache: b.description.Catalog.GetCache()}
+		b.snapshot.resources[resource.GetUri()] = &Resource{Entry: b.entry(resource.GetUri(), resource.GetUri(), text), Cache: b.description.Catalog.GetCache()}
 	}
 }
 
@@ -326,15 +348,15 @@ func (b builder) addTemplate(template *handlerv1.ResourceTemplate) {
 	}
 	if b.accept("resource template", template.GetUriTemplate(), handlerOf(b.templates[template.GetUriTemplate()]), err) {
 		b.templates[template.GetUriTemplate()] = &Resource{
-			Entry:    b.entry(template.GetUriTemplate(), text),
+			Entry:    b.entry(template.GetUriTemplate(), template.GetUriTemplate(), text),
 			Cache:    b.description.Catalog.GetCache(),
 			template: parsed,
 		}
 	}
 }
 
-func (b builder) entry(name string, text []byte) Entry {
-	return Entry{Name: name, Handler: b.description.Handler, Revision: b.description.Catalog.GetRevision(), JSON: text}
+func (b builder) entry(name, own string, text []byte) Entry {
+	return Entry{Name: name, Own: own, Handler: b.description.Handler, Revision: b.description.Catalog.GetRevision(), JSON: text}
 }
 
 // held is an entry of any kind.

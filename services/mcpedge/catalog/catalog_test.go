@@ -60,6 +60,26 @@ func TestACollisionNamesBothHandlersAndTheFirstKeepsTheName(t *testing.T) {
 	}
 }
 
+func TestAPrefixSetsTwoHandlersApart(t *testing.T) {
+	offered := &handlerv1.Catalog{Tools: []*handlerv1.Tool{tool("search")}, Prompts: []*handlerv1.Prompt{{Name: "p"}}}
+	snapshot := NewSnapshot([]Description{{&Handler{Name: "first"}, offered}, {&Handler{Name: "second", Prefix: "docs."}, offered}})
+	if len(snapshot.Problems) != 0 {
+		t.Fatalf("got problems %v", snapshot.Problems)
+	}
+	for name, own := range map[string]string{"search": "search", "docs.search": "search"} {
+		if got := snapshot.Tool(name); got == nil || got.Own != own || !strings.Contains(string(got.JSON), `"name":"`+name+`"`) {
+			t.Errorf("%s: got %+v", name, got)
+		}
+	}
+	if got := snapshot.Prompt("docs.p"); got == nil || got.Own != "p" || offered.GetTools()[0].GetName() != "search" {
+		t.Errorf("got %+v", got)
+	}
+	bad := NewSnapshot([]Description{{&Handler{Name: "h", Prefix: "a b"}, offered}})
+	if len(bad.Problems) != 1 {
+		t.Errorf("a prefix that makes no name: problems %v", bad.Problems)
+	}
+}
+
 func TestABadEntryDoesNotTakeItsNeighboursAway(t *testing.T) {
 	bad := map[string]*handlerv1.Tool{
 		"no input schema":       {Name: "a"},

@@ -51,28 +51,30 @@ type Catalog struct {
 	settled chan struct{}
 
 	mu sync.Mutex
-	// described and unreachable are by position in handlers: the latest catalog,
-	// nil before the first, and why the handler does not answer, nil while it does.
-	described   []*handlerv1.Catalog
-	unreachable []error
-	untried     int
-	reported    map[Problem]bool
+	// By position in handlers: the latest catalog, nil before the first; why each
+	// replica does not answer, nil while it does; and whether it was tried.
+	described []*handlerv1.Catalog
+	replicas  []map[string]error
+	tried     []bool
+	untried   int
+	reported  map[Problem]bool
 }
 
 // New returns a catalog of handlers, in the order of the configuration. It is
 // empty until Follow has reached one.
 func New(handlers []*Handler, logger *slog.Logger, observer Observer) *Catalog {
 	c := &Catalog{
-		handlers:    handlers,
-		logger:      logger,
-		observer:    observer,
-		described:   make([]*handlerv1.Catalog, len(handlers)),
-		unreachable: make([]error, len(handlers)),
-		untried:     len(handlers),
-		settled:     make(chan struct{}),
+		handlers:  handlers,
+		logger:    logger,
+		observer:  observer,
+		described: make([]*handlerv1.Catalog, len(handlers)),
+		replicas:  make([]map[string]error, len(handlers)),
+		tried:     make([]bool, len(handlers)),
+		untried:   len(handlers),
+		settled:   make(chan struct{}),
 	}
 	for i, handler := range handlers {
-		c.unreachable[i] = errors.New("it has not answered yet")
+		c.replicas[i] = map[string]error{}
 		observer.HandlerUp(handler.Name, false)
 	}
 	return c
@@ -85,46 +87,68 @@ func (c *Catalog) Snapshot() *Snapshot { return c.snapshot.Load() }
 // Settled is closed when every handler has been tried once, with success or not.
 func (c *Catalog) Settled() <-chan struct{} { return c.settled }
 
-// tried counts a handler that has been tried for the first time.
-func (c *Catalog) tried() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// try records that a handler has been tried. The caller holds mu.
+func (c *Catalog) try(i int) {
+	if c.tried[i] {
+		return
+	}
+	c.tried[i] = true
 	if c.untried--; c.untried == 0 {
 		close(c.settled)
 	}
 }
 
-// Reachable returns nil if the handler of a name answers, or why it does not.
+// Reachable returns nil if a replica of the handler of a name answers, or why none
+// does.
 func (c *Catalog) Reachable(name string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i, handler := range c.handlers {
 		if handler.Name == name {
-			return c.unreachable[i]
+			return c.reachable(i)
 		}
 	}
 	return fmt.Errorf("there is no handler %q", name)
 }
 
+// reachable is Reachable by position. The caller holds mu.
+func (c *Catalog) reachable(i int) error {
+	err := errors.New("it has not answered yet")
+	for _, problem := range c.replicas[i] {
+		if problem == nil {
+			return nil
+		}
+		err = problem
+	}
+	return err
+}
+
 // Follow keeps the snapshot up to date until ctx ends.
 func (c *Catalog) Follow(ctx context.Context) {
 	var group sync.WaitGroup
-	for i := range c.handlers {
-		group.Go(func() { c.follow(ctx, i) })
+	for i, handler := range c.handlers {
+		if handler.Replicas == nil {
+			group.Go(func() { c.follow(ctx, i, handler.Name, handler.Client) })
+			continue
+		}
+		group.Go(func() {
+			handler.Replicas(ctx, func(ctx context.Context, replica string, client handlerv1.HandlerServiceClient) {
+				c.follow(ctx, i, replica, client)
+			}, func(replicas int, err error) { c.looked(i, replicas, err) })
+		})
 	}
 	group.Wait()
 }
 
-// follow keeps one handler's catalog up to date until ctx ends.
-func (c *Catalog) follow(ctx context.Context, i int) {
+// follow keeps what one replica describes up to date until ctx ends.
+func (c *Catalog) follow(ctx context.Context, i int, replica string, client handlerv1.HandlerServiceClient) {
+	defer c.gone(i, replica)
 	backoff := minBackoff
-	var once sync.Once
 	for ctx.Err() == nil {
-		err := c.describe(ctx, i)
-		once.Do(c.tried)
+		err := c.describe(ctx, i, replica, client)
 		if err == nil {
 			backoff = minBackoff
-			err = c.watch(ctx, i)
+			err = c.watch(ctx, i, replica, client)
 		}
 		if ctx.Err() != nil {
 			return
@@ -133,7 +157,7 @@ func (c *Catalog) follow(ctx context.Context, i int) {
 		if status.Code(err) == codes.Unimplemented {
 			pause = pollInterval
 		} else {
-			c.lost(i, err)
+			c.lost(i, replica, err)
 			backoff = min(2*backoff, maxBackoff)
 		}
 		select {
@@ -144,24 +168,24 @@ func (c *Catalog) follow(ctx context.Context, i int) {
 }
 
 // describe asks a handler for its catalog.
-func (c *Catalog) describe(ctx context.Context, i int) error {
+func (c *Catalog) describe(ctx context.Context, i int, replica string, client handlerv1.HandlerServiceClient) error {
 	ctx, cancel := context.WithTimeout(ctx, describeTimeout)
 	defer cancel()
-	response, err := c.handlers[i].Client.Describe(ctx, &handlerv1.DescribeRequest{})
+	response, err := client.Describe(ctx, &handlerv1.DescribeRequest{})
 	if err != nil {
 		if status.Code(err) == codes.Unimplemented {
 			return errors.New("the service does not implement Describe")
 		}
 		return fmt.Errorf("describe: %w", err)
 	}
-	c.found(i, response.GetCatalog())
+	c.found(i, replica, response.GetCatalog())
 	return nil
 }
 
 // watch describes a handler again whenever it says that its catalog changed, until
 // the stream ends.
-func (c *Catalog) watch(ctx context.Context, i int) error {
-	stream, err := c.handlers[i].Client.Watch(ctx, &handlerv1.WatchRequest{})
+func (c *Catalog) watch(ctx context.Context, i int, replica string, client handlerv1.HandlerServiceClient) error {
+	stream, err := client.Watch(ctx, &handlerv1.WatchRequest{})
 	if err != nil {
 		return err
 	}
@@ -174,7 +198,7 @@ func (c *Catalog) watch(ctx context.Context, i int) error {
 			c.updated(i, updated.GetUri())
 		}
 		if change.GetCatalogChanged() != nil && change.GetCatalogChanged().GetRevision() != c.revision(i) {
-			if err := c.describe(ctx, i); err != nil {
+			if err := c.describe(ctx, i, replica, client); err != nil {
 				return err
 			}
 		}
@@ -194,31 +218,51 @@ func (c *Catalog) revision(i int) string {
 	return c.described[i].GetRevision()
 }
 
-// found takes in a handler's catalog.
-func (c *Catalog) found(i int, described *handlerv1.Catalog) {
+// found takes in what a replica described. Where replicas describe different
+// things, during a deployment, the latest counts.
+func (c *Catalog) found(i int, replica string, described *handlerv1.Catalog) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.unreachable[i] != nil {
-		c.logger.Info("handler answers", "handler", c.handlers[i].Name, "revision", described.GetRevision())
+	if problem, known := c.replicas[i][replica]; !known || problem != nil {
+		c.logger.Info("handler answers", "handler", c.handlers[i].Name, "replica", replica, "revision", described.GetRevision())
 	}
-	c.unreachable[i] = nil
+	c.replicas[i][replica] = nil
+	if c.described[i] == nil || c.described[i].GetRevision() != described.GetRevision() {
+		c.described[i] = described
+		c.renew()
+	}
 	c.observer.HandlerUp(c.handlers[i].Name, true)
-	if c.described[i] != nil && c.described[i].GetRevision() == described.GetRevision() {
-		return
-	}
-	c.described[i] = described
-	c.renew()
+	c.try(i)
 }
 
-// lost records that a handler does not answer. Its entries stay.
-func (c *Catalog) lost(i int, err error) {
+// lost records that a replica does not answer. Its entries stay.
+func (c *Catalog) lost(i int, replica string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.unreachable[i] == nil {
-		c.logger.Warn("handler does not answer", "handler", c.handlers[i].Name, "error", err)
+	if problem, known := c.replicas[i][replica]; !known || problem == nil {
+		c.logger.Warn("handler does not answer", "handler", c.handlers[i].Name, "replica", replica, "error", err)
 	}
-	c.unreachable[i] = err
-	c.observer.HandlerUp(c.handlers[i].Name, false)
+	c.replicas[i][replica] = err
+	c.observer.HandlerUp(c.handlers[i].Name, c.reachable(i) == nil)
+	c.try(i)
+}
+
+// gone forgets a replica that is no more.
+func (c *Catalog) gone(i int, replica string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.replicas[i], replica)
+	c.observer.HandlerUp(c.handlers[i].Name, c.reachable(i) == nil)
+}
+
+// looked records a look-up of a handler's replicas: one without any is a try too.
+func (c *Catalog) looked(i, replicas int, err error) {
+	if replicas > 0 && err == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.try(i)
 }
 
 // renew makes a new snapshot. The caller holds mu.

@@ -138,3 +138,50 @@ func TestALostHandlerKeepsItsEntriesAndIsNamed(t *testing.T) {
 		t.Error("a handler that is not configured is reachable")
 	}
 }
+
+func TestEveryReplicaIsHeard(t *testing.T) {
+	replicas := map[string]*handlerfake.Service{"a": handlerfake.New(catalogOf("1", "old")), "b": handlerfake.New(catalogOf("1", "old"))}
+	clients := map[string]handlerv1.HandlerServiceClient{"a": handlerfake.Serve(t, replicas["a"]), "b": handlerfake.Serve(t, replicas["b"])}
+	goneB := make(chan struct{})
+	o := newObserver()
+	c := catalog.New([]*catalog.Handler{{Name: "h", Replicas: func(ctx context.Context, each func(context.Context, string, handlerv1.HandlerServiceClient), looked func(int, error)) {
+		looked(2, nil)
+		var group sync.WaitGroup
+		ctxB, cancelB := context.WithCancel(ctx)
+		defer cancelB()
+		group.Go(func() { each(ctx, "a", clients["a"]) })
+		group.Go(func() { each(ctxB, "b", clients["b"]) })
+		select {
+		case <-goneB:
+			cancelB()
+		case <-ctx.Done():
+		}
+		group.Wait()
+	}}}, slog.New(slog.DiscardHandler), o)
+	follow(t, c)
+	<-o.tools
+	for _, service := range replicas {
+		service.WaitForWatcher()
+	}
+	replicas["b"].Change(catalogOf("2", "new"))
+	if <-o.tools; c.Snapshot().Tool("new") == nil {
+		t.Error("the change of one replica is not taken in")
+	}
+	close(goneB)
+	replicas["a"].Change(catalogOf("3", "newer"))
+	if <-o.tools; c.Snapshot().Tool("newer") == nil || c.Reachable("h") != nil {
+		t.Errorf("the replica that is left is not heard: %v", c.Reachable("h"))
+	}
+}
+
+func TestAHandlerWithoutReplicasIsTried(t *testing.T) {
+	o := newObserver()
+	c := catalog.New([]*catalog.Handler{{Name: "h", Replicas: func(ctx context.Context, _ func(context.Context, string, handlerv1.HandlerServiceClient), looked func(int, error)) {
+		looked(0, errors.New("no such host"))
+		<-ctx.Done()
+	}}}, slog.New(slog.DiscardHandler), o)
+	follow(t, c)
+	if <-c.Settled(); c.Reachable("h") == nil || c.Snapshot() != nil {
+		t.Error("it is reachable")
+	}
+}

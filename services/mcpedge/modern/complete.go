@@ -66,7 +66,7 @@ func (s *Server) readCompletion(c *call) (*handlerv1.CompleteRequest, *catalog.E
 		if prompt == nil {
 			return nil, nil, failure.Newf(failure.UnknownTarget, "unknown prompt: %q", ref["name"])
 		}
-		request.Reference = &handlerv1.CompleteRequest_PromptName{PromptName: prompt.Name}
+		request.Reference = &handlerv1.CompleteRequest_PromptName{PromptName: prompt.Own}
 		return request, &prompt.Entry, nil
 	case "ref/resource":
 		template := snapshot.Template(ref["uri"])

@@ -49,6 +49,8 @@ type exchange struct {
 	responses map[string][]byte
 	// asked are the questions of this attempt that were answered, by key.
 	asked map[string]*question.Question
+	// heard: the handler has said something.
+	heard bool
 	// lastProgress is the latest progress passed on.
 	lastProgress *float64
 }
@@ -64,6 +66,7 @@ func (*inputRequiredError) Error() string { return "input required" }
 // Ask answers a handler's questions with what the client has answered, or ends the
 // attempt with those it must be asked.
 func (e *exchange) Ask(ctx context.Context, ask *handlerv1.Ask) ([]*handlerv1.Answer, error) {
+	e.heard = true
 	questions, err := e.read(ask)
 	if err != nil {
 		return nil, e.refused(err)
@@ -241,6 +244,7 @@ func (e *exchange) refused(err error) error {
 // Progress passes progress on where the client wants it. MCP demands that it
 // grows; a report that does not is dropped.
 func (e *exchange) Progress(progress *handlerv1.Progress) error {
+	e.heard = true
 	if e.call.meta.progressToken == nil {
 		return nil
 	}
@@ -259,6 +263,7 @@ func (e *exchange) Progress(progress *handlerv1.Progress) error {
 
 // Log passes a log message on where the client wants one of its level.
 func (e *exchange) Log(log *handlerv1.Log) error {
+	e.heard = true
 	level := logLevelName(log.GetLevel())
 	if wanted := e.call.meta.logLevel; wanted == 0 || log.GetLevel() < wanted || level == "" {
 		return nil

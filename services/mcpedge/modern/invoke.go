@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	handlerv1 "github.com/countersign-mcp/countersign/proto/gen/go/countersign/handler/v1"
@@ -50,9 +51,9 @@ func (s *Server) callTool(ctx context.Context, c *call, sink Sink) ([]byte, erro
 	if err != nil {
 		return nil, failure.New(failure.Internal, err)
 	}
-	begin := &handlerv1.Begin{Request: &handlerv1.Begin_CallTool{CallTool: &handlerv1.CallTool{Name: name, Arguments: arguments}}}
+	begin := &handlerv1.Begin{Request: &handlerv1.Begin_CallTool{CallTool: &handlerv1.CallTool{Name: tool.Own, Arguments: arguments}}}
 	return s.invoke(ctx, c, sink, invocation{
-		target: name, entry: &tool.Entry, begin: begin, asksMustBeShown: tool.AsksMustBeShown,
+		target: name, entry: &tool.Entry, begin: begin, asksMustBeShown: tool.AsksMustBeShown, repeatable: tool.Repeatable,
 		render: func(finish *handlerv1.Finish) ([]byte, error) {
 			if finish.GetCallTool() == nil {
 				return nil, errOtherKind
@@ -101,9 +102,9 @@ func (s *Server) getPrompt(ctx context.Context, c *call, sink Sink) ([]byte, err
 	if err := checkPromptArguments(prompt.Arguments, arguments); err != nil {
 		return nil, err
 	}
-	begin := &handlerv1.Begin{Request: &handlerv1.Begin_GetPrompt{GetPrompt: &handlerv1.GetPrompt{Name: name, Arguments: arguments}}}
+	begin := &handlerv1.Begin{Request: &handlerv1.Begin_GetPrompt{GetPrompt: &handlerv1.GetPrompt{Name: prompt.Own, Arguments: arguments}}}
 	return s.invoke(ctx, c, sink, invocation{
-		target: name, entry: &prompt.Entry, begin: begin,
+		target: name, entry: &prompt.Entry, begin: begin, repeatable: true,
 		render: func(finish *handlerv1.Finish) ([]byte, error) {
 			if finish.GetGetPrompt() == nil {
 				return nil, errOtherKind
@@ -128,7 +129,7 @@ func (s *Server) readResource(ctx context.Context, c *call, sink Sink) ([]byte, 
 	}
 	begin := &handlerv1.Begin{Request: &handlerv1.Begin_ReadResource{ReadResource: &handlerv1.ReadResource{Uri: uri, UriTemplate: resource.Template()}}}
 	return s.invoke(ctx, c, sink, invocation{
-		target: uri, entry: &resource.Entry, begin: begin,
+		target: uri, entry: &resource.Entry, begin: begin, repeatable: true,
 		render: func(finish *handlerv1.Finish) ([]byte, error) {
 			if finish.GetReadResource() == nil {
 				return nil, errOtherKind
@@ -193,6 +194,8 @@ type invocation struct {
 	entry *catalog.Entry
 	// begin holds the request for the handler.
 	begin *handlerv1.Begin
+	// repeatable: running it once more does no harm.
+	repeatable bool
 	// asksMustBeShown: answers count only for questions that were shown.
 	asksMustBeShown bool
 	// render writes the result.
@@ -223,8 +226,14 @@ func (s *Server) invoke(ctx context.Context, c *call, sink Sink, i invocation) (
 	if deadline, ok := ctx.Deadline(); ok {
 		begin.Deadline = timestamppb.New(deadline)
 	}
+	i.describe(trace.SpanFromContext(ctx))
 
 	finish, err := attempt.Run(ctx, i.entry.Handler.Client, begin, e)
+	if i.repeatable && !e.heard && failure.Of(err).Reason == failure.HandlerUnavailable {
+		// Another replica may answer. Nothing was heard of the first, but it may have
+		// begun: only what may be repeated is.
+		finish, err = attempt.Run(ctx, i.entry.Handler.Client, begin, e)
+	}
 	if ended, ok := errors.AsType[*inputRequiredError](err); ok {
 		c.outcome = inputRequired
 		return s.Renderer.InputRequired(ended.requests, ended.token)

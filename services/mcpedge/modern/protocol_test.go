@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	handlerv1 "github.com/countersign-mcp/countersign/proto/gen/go/countersign/handler/v1"
 	"github.com/countersign-mcp/countersign/services/mcpedge/handlerfake"
 )
@@ -300,6 +303,35 @@ func TestHandlersThatBreakTheContractAreNamedAndNeverHang(t *testing.T) {
 				t.Error("it was not counted")
 			}
 		})
+	}
+}
+
+func TestOnlyWhatMayBeRepeatedIsTriedAgain(t *testing.T) {
+	runs := 0
+	s := newSuite(t, func(begin *handlerv1.Begin, stream handlerfake.Stream) error {
+		if runs++; runs > 1 {
+			return handlerfake.FinishText(stream, "done")
+		}
+		if begin.GetWantsProgress() {
+			if err := stream.Send(&handlerv1.InvokeResponse{Message: &handlerv1.InvokeResponse_Progress{Progress: &handlerv1.Progress{}}}); err != nil {
+				return err
+			}
+		}
+		return status.Error(codes.Unavailable, "the replica is going away")
+	})
+	for _, test := range []struct {
+		tool, meta   string
+		runs, status int
+	}{{"look", "", 2, 200}, {"look", `"progressToken":1`, 1, 200}, {"ask", "", 1, 503}, {"destroy", "", 1, 503}} {
+		runs = 0
+		var more []string
+		if test.meta != "" {
+			more = append(more, test.meta)
+		}
+		reply := s.do(request{method: "tools/call", params: `"name":"` + test.tool + `",` + meta(`{}`, more...)})
+		if runs != test.runs || reply.status != test.status || (reply.parse(t).Error == nil) != (test.runs == 2) {
+			t.Errorf("%s: %d runs, status %d, %s", test.tool, runs, reply.status, reply.message)
+		}
 	}
 }
 

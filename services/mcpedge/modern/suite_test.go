@@ -128,7 +128,7 @@ func (f *firstCatalog) Catalog(entries map[string]int, problems int) {
 }
 
 func defaultCatalog() *handlerv1.Catalog {
-	destructive := true
+	yes := true
 	return &handlerv1.Catalog{
 		Revision:     "1",
 		Instructions: "Be kind.",
@@ -137,7 +137,8 @@ func defaultCatalog() *handlerv1.Catalog {
 			{Name: "ask", Description: "Asks.", InputSchema: []byte(`{"type":"object","properties":{"n":{"type":"integer"}}}`)},
 			{Name: "route", Description: "Routes.", InputSchema: []byte(`{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}`)},
 			{Name: "typed", Description: "Returns a number.", InputSchema: []byte(`{"type":"object"}`), OutputSchema: []byte(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)},
-			{Name: "destroy", Description: "Asks before it destroys.", InputSchema: []byte(`{"type":"object"}`), Annotations: &handlerv1.ToolAnnotations{DestructiveHint: &destructive}},
+			{Name: "look", Description: "Changes nothing.", InputSchema: []byte(`{"type":"object"}`), Annotations: &handlerv1.ToolAnnotations{ReadOnlyHint: &yes}},
+			{Name: "destroy", Description: "Asks before it destroys.", InputSchema: []byte(`{"type":"object"}`), Annotations: &handlerv1.ToolAnnotations{DestructiveHint: &yes}},
 		},
 		Prompts:           []*handlerv1.Prompt{{Name: "greet", Description: "Greets.", Arguments: []*handlerv1.PromptArgument{{Name: "who", Required: true}, {Name: "how"}}}},
 		Resources:         []*handlerv1.Resource{{Uri: "orders://all", Name: "orders"}},

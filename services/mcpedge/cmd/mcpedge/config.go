@@ -141,6 +141,9 @@ type EmbeddedSealer struct {
 type Handler struct {
 	// Name is its name in logs, metrics and request state.
 	Name string `yaml:"name"`
+	// Prefix stands before the names of its tools and prompts, where two handlers
+	// offer the same. Clients see it; the handler does not.
+	Prefix string `yaml:"prefix"`
 	// Target is its gRPC target, for example `dns:///refunds:9000`.
 	Target string `yaml:"target"`
 	// TLS is the client's side of mutual TLS with it. Without it the edge speaks

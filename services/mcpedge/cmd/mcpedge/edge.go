@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -13,7 +12,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	handlerv1 "github.com/countersign-mcp/countersign/proto/gen/go/countersign/handler/v1"
 	sealv1 "github.com/countersign-mcp/countersign/proto/gen/go/countersign/seal/v1"
 	"github.com/countersign-mcp/countersign/services/internal/certificates"
 	"github.com/countersign-mcp/countersign/services/internal/operations"
@@ -146,37 +144,6 @@ func checks(sealer *sealerConnection, handlers *handlerConnections, entries *cat
 	}
 	return list
 }
-
-// handlerConnections are the connections to the handler services.
-type handlerConnections struct {
-	list    []*catalog.Handler
-	closers []func() error
-}
-
-func connectHandlers(config Config, logger *slog.Logger) (*handlerConnections, error) {
-	connections := &handlerConnections{}
-	for _, handler := range config.Handlers {
-		most := int(config.Limits.MaxHandlerMessageBytes)
-		connection, closer, err := dial(handler.Target, handler.TLS, logger, roundRobin,
-			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(most), grpc.MaxCallSendMsgSize(most)))
-		if err != nil {
-			connections.close()
-			return nil, fmt.Errorf("connect to handler %q: %w", handler.Name, err)
-		}
-		connections.closers = append(connections.closers, closer)
-		connections.list = append(connections.list, &catalog.Handler{Name: handler.Name, Client: handlerv1.NewHandlerServiceClient(connection)})
-	}
-	return connections, nil
-}
-
-func (c *handlerConnections) close() {
-	for _, closer := range c.closers {
-		_ = closer() // the process ends
-	}
-}
-
-// roundRobin spreads calls over the replicas that a target resolves to.
-const roundRobin = `{"loadBalancingConfig":[{"round_robin":{}}]}`
 
 // dial connects to a service; the connection is made when it is first used.
 func dial(target string, files certificates.Files, logger *slog.Logger, serviceConfig string, options ...grpc.DialOption) (*grpc.ClientConn, func() error, error) {
