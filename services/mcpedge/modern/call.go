@@ -29,7 +29,8 @@ type call struct {
 }
 
 // newCall reads a request. It checks in this order: `_meta` is there and well
-// formed, the revision is served, the headers say what the body says.
+// formed, the revision is served, the headers say what the body says. With an error
+// comes what had been read until then.
 func newCall(request Request) (*call, error) {
 	c := &call{Request: request}
 	var meta []byte
@@ -62,15 +63,15 @@ func newCall(request Request) (*call, error) {
 			return nil
 		})
 		if err != nil {
-			return nil, failure.New(failure.Internal, err)
+			return c, failure.New(failure.Internal, err)
 		}
 	}
 	var err error
 	if c.meta, err = readMetadata(meta); err != nil {
-		return nil, c.withoutMetadata(err)
+		return c, c.withoutMetadata(err)
 	}
 	if err := c.checkRevision(); err != nil {
-		return nil, err
+		return c, err
 	}
 	err = c.checkHeaders()
 	return c, err

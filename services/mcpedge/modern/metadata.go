@@ -6,6 +6,7 @@ import (
 	handlerv1 "github.com/countersign-mcp/countersign/proto/gen/go/countersign/handler/v1"
 	"github.com/countersign-mcp/countersign/services/mcpedge/failure"
 	"github.com/countersign-mcp/countersign/services/mcpedge/jsonrpc"
+	"github.com/countersign-mcp/countersign/services/mcpedge/tracecontext"
 )
 
 // mcpMeta begins the names in `_meta` that MCP defines ("_meta").
@@ -23,6 +24,8 @@ type metadata struct {
 	logLevel handlerv1.LogLevel
 	// progressToken is the exact text of its token; nil where it wants no progress.
 	progressToken []byte
+	// trace is which trace the request belongs to, as the client has it.
+	trace tracecontext.Fields
 	// vendor is an object with the members that MCP does not define; nil for none.
 	vendor []byte
 }
@@ -57,7 +60,12 @@ func readMetadata(text []byte) (metadata, error) {
 				return invalidMetadata("progressToken is not a string or integer")
 			}
 			m.progressToken = value
-		case "traceparent", "tracestate", "baggage":
+		case "traceparent":
+			m.trace.Parent, _ = jsonrpc.Unquote(value) // what is malformed is absent
+		case "tracestate":
+			m.trace.State, _ = jsonrpc.Unquote(value)
+		case "baggage":
+			m.trace.Baggage, _ = jsonrpc.Unquote(value)
 		default:
 			if !strings.HasPrefix(name, mcpMeta) {
 				m.vendor = appendMember(m.vendor, name, value)

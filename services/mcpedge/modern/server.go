@@ -20,6 +20,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/countersign-mcp/countersign/services/internal/tracing"
 	"github.com/countersign-mcp/countersign/services/mcpedge/catalog"
 	"github.com/countersign-mcp/countersign/services/mcpedge/failure"
 	"github.com/countersign-mcp/countersign/services/mcpedge/identity"
@@ -60,6 +61,8 @@ type Options struct {
 	Renderer      *render.Renderer
 	Metrics       *telemetry.Metrics
 	Logger        *slog.Logger
+	// Tracing makes the spans of requests; nil for none.
+	Tracing *tracing.Tracing
 	// Now is the clock.
 	Now func() time.Time
 	// RequestTimeout bounds one request.
@@ -108,13 +111,23 @@ func (s *Server) Serve(ctx context.Context, request Request, sink Sink) ([]byte,
 	if _, served := methods[request.Message.Method]; served {
 		name = request.Message.Method
 	}
-	result, outcome, err := s.serve(ctx, request, sink)
-	took := s.Now().Sub(began)
-	switch {
-	case err != nil:
-		s.failed(ctx, name, failure.Of(err), took)
+	c, err := newCall(request)
+	ctx, span := s.startSpan(ctx, c, name, began)
+	var result []byte
+	if err == nil {
+		result, err = s.serve(ctx, c, sink)
+	}
+	ended := s.Now()
+	took := ended.Sub(began)
+	if err != nil {
+		failed := failure.Of(err)
+		endSpan(span, c.outcome, failed, ended)
+		s.failed(ctx, name, failed, took)
 		return nil, err
-	case outcome == inputRequired:
+	}
+	endSpan(span, c.outcome, nil, ended)
+	switch c.outcome {
+	case inputRequired:
 		s.Metrics.InputRequired(name, took)
 	default:
 		s.Metrics.Completed(name, took)
@@ -130,22 +143,17 @@ const (
 	inputRequired
 )
 
-func (s *Server) serve(ctx context.Context, request Request, sink Sink) ([]byte, outcome, error) {
-	c, err := newCall(request)
-	if err != nil {
-		return nil, 0, err
-	}
-	method, served := methods[request.Message.Method]
+func (s *Server) serve(ctx context.Context, c *call, sink Sink) ([]byte, error) {
+	method, served := methods[c.Message.Method]
 	if !served {
-		return nil, 0, failure.New(failure.UnknownMethod, nil)
+		return nil, failure.New(failure.UnknownMethod, nil)
 	}
 	if !method.lasting {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, s.RequestTimeout)
 		defer cancel()
 	}
-	result, err := method.serve(s, ctx, c, sink)
-	return result, c.outcome, err
+	return method.serve(s, ctx, c, sink)
 }
 
 // failed counts and logs a request that was not served. What the client reads may
