@@ -17,6 +17,7 @@ const (
 	maxMethod       = 255
 	maxTarget       = 4096
 	maxPrincipal    = 2048
+	maxAfter        = 4096
 	defaultLength   = 1 << 20
 )
 
@@ -44,6 +45,14 @@ func checkSeal(ctx context.Context, request *sealv1.SealRequest) error {
 		return invalid("time_to_live must be more than zero")
 	}
 
+	if request.GetPurpose() == sealv1.Purpose_PURPOSE_CURSOR {
+		return checkCursor(request)
+	}
+
+	if request.GetCursor() != nil {
+		return notOfPurpose("cursor")
+	}
+
 	return checkRequestState(request.GetRequestState())
 }
 
@@ -53,7 +62,12 @@ func checkOpen(ctx context.Context, request *sealv1.OpenRequest) error {
 		return err
 	}
 
-	if request.GetMaxRound() == 0 {
+	isCursor := request.GetPurpose() == sealv1.Purpose_PURPOSE_CURSOR
+
+	switch {
+	case isCursor && request.GetMaxRound() != 0:
+		return notOfPurpose("max_round")
+	case !isCursor && request.GetMaxRound() == 0:
 		return invalid("max_round must be at least 1")
 	}
 
@@ -67,13 +81,24 @@ func checkCall(ctx context.Context, purpose sealv1.Purpose, name string, binding
 	}
 
 	switch purpose {
-	case sealv1.Purpose_PURPOSE_REQUEST_STATE, sealv1.Purpose_PURPOSE_ENCRYPTED_REQUEST_STATE:
+	case sealv1.Purpose_PURPOSE_REQUEST_STATE, sealv1.Purpose_PURPOSE_ENCRYPTED_REQUEST_STATE, sealv1.Purpose_PURPOSE_CURSOR:
 	default:
 		return invalid("purpose is missing or unknown")
 	}
 
 	if binding == nil {
 		return invalid("%s is missing", name)
+	}
+
+	isCursor := purpose == sealv1.Purpose_PURPOSE_CURSOR
+
+	switch {
+	case isCursor && binding.GetTarget() != "":
+		return notOfPurpose(name + ".target")
+	case isCursor && len(binding.GetParamsDigest()) > 0:
+		return notOfPurpose(name + ".params_digest")
+	case !isCursor && len(binding.GetParamsDigest()) != sha256.Size:
+		return invalid("%s.params_digest has %d bytes, want %d", name, len(binding.GetParamsDigest()), sha256.Size)
 	}
 
 	for _, text := range []struct {
@@ -86,7 +111,7 @@ func checkCall(ctx context.Context, purpose sealv1.Purpose, name string, binding
 		{"context.tenant", binding.GetContext().GetTenant(), maxContextField, false},
 		{"context.environment", binding.GetContext().GetEnvironment(), maxContextField, false},
 		{"method", binding.GetMethod(), maxMethod, true},
-		{"target", binding.GetTarget(), maxTarget, true},
+		{"target", binding.GetTarget(), maxTarget, !isCursor},
 		{"principal_issuer", binding.GetPrincipalIssuer(), maxPrincipal, false},
 		{"principal_subject", binding.GetPrincipalSubject(), maxPrincipal, false},
 	} {
@@ -100,11 +125,28 @@ func checkCall(ctx context.Context, purpose sealv1.Purpose, name string, binding
 		}
 	}
 
-	if len(binding.GetParamsDigest()) != sha256.Size {
-		return invalid("%s.params_digest has %d bytes, want %d", name, len(binding.GetParamsDigest()), sha256.Size)
-	}
-
 	return nil
+}
+
+func checkCursor(request *sealv1.SealRequest) error {
+	cursor := request.GetCursor()
+
+	switch {
+	case request.GetRequestState() != nil:
+		return notOfPurpose("request_state")
+	case cursor == nil:
+		return invalid("cursor is missing")
+	case cursor.GetAfter() == "":
+		return invalid("cursor.after is missing")
+	case len(cursor.GetAfter()) > maxAfter:
+		return invalid("cursor.after has %d bytes, at most %d are allowed", len(cursor.GetAfter()), maxAfter)
+	case !utf8.ValidString(cursor.GetAfter()):
+		return invalid("cursor.after is not UTF-8")
+	case hasUnknown(cursor.ProtoReflect()):
+		return invalid("cursor has a field that this sealer does not know")
+	default:
+		return nil
+	}
 }
 
 func checkRequestState(state *sealv1.RequestState) error {
@@ -155,6 +197,12 @@ func checkText(state *sealv1.RequestState) error {
 	}
 
 	return nil
+}
+
+// notOfPurpose refuses a field that the purpose does not have. The caller relies on
+// something that would not be there.
+func notOfPurpose(field string) error {
+	return invalid("%s must be empty: the purpose does not have it", field)
 }
 
 func invalid(format string, arguments ...any) error {

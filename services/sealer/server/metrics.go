@@ -129,13 +129,15 @@ func resultOfOpen(reason sealv1.RefusalReason, err error) string {
 	return resultOf(err)
 }
 
-// purposeName returns a label: whatever a caller sends, there are three.
+// purposeName returns a label: whatever a caller sends, there are four.
 func purposeName(purpose sealv1.Purpose) string {
 	switch purpose {
 	case sealv1.Purpose_PURPOSE_REQUEST_STATE:
 		return "request_state"
 	case sealv1.Purpose_PURPOSE_ENCRYPTED_REQUEST_STATE:
 		return "encrypted_request_state"
+	case sealv1.Purpose_PURPOSE_CURSOR:
+		return "cursor"
 	default:
 		return "unknown"
 	}

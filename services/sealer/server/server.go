@@ -4,9 +4,10 @@
 // principal and one deployment, and whoever compares must not be the one who holds
 // the keys, or a mistake in the comparison becomes an acceptance. The mechanism: a
 // Server answers the two calls of SealerService. Seal writes claims, with a tag of
-// the principal and of the parameters, and seals them with the key that is active
-// now. Open takes what the caller expects, checks everything in the order of
-// RefusalReason, and returns the content or the first reason. The comparisons of
+// the principal and, for request state, of the parameters, and seals them with the
+// key that is active now. Open takes what the caller expects, checks everything
+// that the purpose has in the order of RefusalReason, and returns the content or
+// the first reason. The comparisons of
 // tags are all made, in constant time, before any reason is returned. The caller
 // learns a decision and never a key.
 //
@@ -36,7 +37,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	sealv1 "github.com/countersign-mcp/countersign/proto/gen/go/countersign/seal/v1"
 	"github.com/countersign-mcp/countersign/services/sealer/keyring"
@@ -137,7 +137,7 @@ func (s *Server) open(
 		return nil, accepted, err
 	}
 
-	parsed, err := token.Parse(request.GetToken(), suiteOf(request.GetPurpose()), maxLength(request.GetMaxTokenBytes()))
+	parsed, err := token.Parse(request.GetToken(), purposeOf(request.GetPurpose()), maxLength(request.GetMaxTokenBytes()))
 	if err != nil {
 		s.logger.InfoContext(ctx, refusedMessage, "reason", reasonName(refusal(err)))
 
@@ -182,12 +182,12 @@ func (s *Server) openParsed(
 		return nil, accepted, s.failed(ctx, "open", err)
 	}
 
-	claims, err := readClaims(opened.Claims)
+	read, err := readClaims(request.GetPurpose(), opened.Claims)
 	if err != nil {
 		return nil, refusal(err), nil
 	}
 
-	reason, err := judge(claims, opened.Tags(), now, request)
+	reason, err := judge(read, opened.Tags(), now, request)
 
 	switch {
 	case err != nil:
@@ -196,21 +196,14 @@ func (s *Server) openParsed(
 		return nil, reason, nil
 	}
 
-	id := parsed.ID()
-
-	return &sealv1.Opened{
-		RequestState: claims.GetRequestState(),
-		TokenId:      id[:],
-		IssuedAt:     timestamppb.New(time.UnixMilli(claims.GetIssuedAtMs())),
-		ExpiresAt:    goodUntil(time.UnixMilli(claims.GetExpiresAtMs()), claims.GetRequestState()),
-	}, accepted, nil
+	return openedOf(read, parsed.ID()), accepted, nil
 }
 
 // judge returns the first reason for which the claims of an authentic token are
 // refused.
-func judge(
-	claims *sealv1.RequestStateClaims, tags token.Tags, now time.Time, request *sealv1.OpenRequest,
-) (sealv1.RefusalReason, error) {
+func judge(read claims, tags token.Tags, now time.Time, request *sealv1.OpenRequest) (sealv1.RefusalReason, error) {
+	// A cursor has no chain, target, parameters or round: nothing is checked of them.
+	requestState, isRequestState := read.(*sealv1.RequestStateClaims)
 	expected := request.GetExpected()
 
 	principal, err := tags.Principal(expected.GetPrincipalIssuer(), expected.GetPrincipalSubject())
@@ -218,33 +211,38 @@ func judge(
 		return accepted, err
 	}
 
-	params, err := tags.Params([sha256.Size]byte(expected.GetParamsDigest()))
-	if err != nil {
-		return accepted, err
+	// Both tags are compared whatever else is wrong, so that the time of an answer
+	// tells nothing about either.
+	samePrincipal := subtle.ConstantTimeCompare(principal, read.GetPrincipalTag()) == 1
+	sameParams := true
+
+	if isRequestState {
+		params, err := tags.Params([sha256.Size]byte(expected.GetParamsDigest()))
+		if err != nil {
+			return accepted, err
+		}
+
+		sameParams = subtle.ConstantTimeCompare(params, requestState.GetParamsTag()) == 1
 	}
 
-	// Both are compared whatever else is wrong, so that the time of an answer tells
-	// nothing about either.
-	samePrincipal := subtle.ConstantTimeCompare(principal, claims.GetPrincipalTag()) == 1
-	sameParams := subtle.ConstantTimeCompare(params, claims.GetParamsTag()) == 1
-	nowMS, state := now.UnixMilli(), claims.GetRequestState()
+	nowMS, state := now.UnixMilli(), requestState.GetRequestState()
 
 	switch {
-	case claims.GetIssuedAtMs() > nowMS+ClockSkew.Milliseconds():
+	case read.GetIssuedAtMs() > nowMS+ClockSkew.Milliseconds():
 		return sealv1.RefusalReason_REFUSAL_REASON_NOT_YET_VALID, nil
-	case nowMS >= claims.GetExpiresAtMs():
+	case nowMS >= read.GetExpiresAtMs():
 		return sealv1.RefusalReason_REFUSAL_REASON_EXPIRED, nil
-	case nowMS >= state.GetChainExpiresMs():
+	case isRequestState && nowMS >= state.GetChainExpiresMs():
 		return sealv1.RefusalReason_REFUSAL_REASON_CHAIN_EXPIRED, nil
-	case claims.GetMethod() != expected.GetMethod():
+	case read.GetMethod() != expected.GetMethod():
 		return sealv1.RefusalReason_REFUSAL_REASON_OTHER_METHOD, nil
-	case claims.GetTarget() != expected.GetTarget():
+	case isRequestState && requestState.GetTarget() != expected.GetTarget():
 		return sealv1.RefusalReason_REFUSAL_REASON_OTHER_TARGET, nil
 	case !samePrincipal:
 		return sealv1.RefusalReason_REFUSAL_REASON_OTHER_PRINCIPAL, nil
 	case !sameParams:
 		return sealv1.RefusalReason_REFUSAL_REASON_OTHER_PARAMS, nil
-	case state.GetRound() > request.GetMaxRound():
+	case isRequestState && state.GetRound() > request.GetMaxRound():
 		return sealv1.RefusalReason_REFUSAL_REASON_TOO_MANY_ROUNDS, nil
 	default:
 		return accepted, nil

@@ -201,8 +201,9 @@ func TestNothingButTheSameBindingOpens(t *testing.T) {
 
 		// Short texts of few letters, so that one field often is another's beginning.
 		text := rapid.StringMatching(`[ab]{1,2}`)
+		purpose := sealv1.Purpose(rapid.Int32Range(1, 3).Draw(t, "purpose"))
 		draw := func(label string) *sealv1.Binding {
-			return &sealv1.Binding{
+			binding := &sealv1.Binding{
 				Context: &sealv1.Context{
 					Audience: text.Draw(t, label+" audience"), Tenant: text.Draw(t, label+" tenant"), Environment: text.Draw(t, label+" environment"),
 				},
@@ -210,10 +211,19 @@ func TestNothingButTheSameBindingOpens(t *testing.T) {
 				PrincipalIssuer: text.Draw(t, label+" issuer"), PrincipalSubject: text.Draw(t, label+" subject"),
 				ParamsDigest: bytes.Repeat([]byte(rapid.StringMatching(`[ab]`).Draw(t, label+" params")), sha256.Size),
 			}
+			if purpose == sealv1.Purpose_PURPOSE_CURSOR {
+				binding.Target, binding.ParamsDigest = "", nil
+			}
+
+			return binding
 		}
-		request := sealRequest(start)
-		request.Binding = draw("sealed")
-		request.Purpose = sealv1.Purpose(rapid.Int32Range(1, 2).Draw(t, "purpose"))
+
+		request, maxRound := sealRequest(start), uint32(1)
+		if purpose == sealv1.Purpose_PURPOSE_CURSOR {
+			request, maxRound = cursorRequest(), 0
+		}
+
+		request.Binding, request.Purpose = draw("sealed"), purpose
 
 		sealed, err := made.Server.Seal(ctx, request)
 		if err != nil {
@@ -226,7 +236,7 @@ func TestNothingButTheSameBindingOpens(t *testing.T) {
 		}
 
 		response, err := made.Server.Open(ctx, &sealv1.OpenRequest{
-			Token: sealed.GetToken(), Purpose: request.GetPurpose(), Expected: expected, MaxRound: 1,
+			Token: sealed.GetToken(), Purpose: request.GetPurpose(), Expected: expected, MaxRound: maxRound,
 		})
 		if err != nil {
 			t.Fatal(err)

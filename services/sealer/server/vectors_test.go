@@ -46,7 +46,7 @@ func openVector(t *testing.T, opening tokentest.Opening, text string) (*sealv1.O
 	sealer := newSealer(t, keyringtest.NewSource(versions...), clock)
 
 	response, err := sealer.Open(t.Context(), &sealv1.OpenRequest{
-		Token: text, Purpose: sealv1.Purpose(opening.Suite), MaxRound: opening.MaxRound, MaxTokenBytes: uint32(opening.MaxLength),
+		Token: text, Purpose: sealv1.Purpose(opening.For()), MaxRound: opening.MaxRound, MaxTokenBytes: uint32(opening.MaxLength),
 		Expected: &sealv1.Binding{
 			Context: &sealv1.Context{
 				Audience: opening.Context.Audience, Tenant: opening.Context.Tenant, Environment: opening.Context.Environment,
@@ -72,11 +72,14 @@ func TestTheTokensOfTheVectorsOpen(t *testing.T) {
 	t.Parallel()
 
 	for _, vector := range tokentest.Load(t, vectorDirectory).Tokens {
-		opened, reason := openVector(t, tokentest.Opening{
-			Suite: vector.Suite, Roots: []tokentest.Hex{vector.Root}, Context: vector.Context, Principal: vector.Principal,
-			ParamsDigest: vector.ParamsDigest, Method: vector.Decoded.Method, Target: vector.Decoded.Target,
-			MaxRound: vector.Decoded.Round, MaxLength: len(vector.Token), Now: vector.Decoded.ExpiresAt - 1,
-		}, vector.Token)
+		// Exactly one of the two is there.
+		issuedAt := vector.Decoded.IssuedAt + vector.DecodedCursor.IssuedAt
+		expiresAt := vector.Decoded.ExpiresAt + vector.DecodedCursor.ExpiresAt
+
+		opening := vector.Opening()
+		opening.MaxRound, opening.MaxLength, opening.Now = vector.Decoded.Round, len(vector.Token), expiresAt-1
+
+		opened, reason := openVector(t, opening, vector.Token)
 		if reason != "" {
 			t.Errorf("%s: %s", vector.Name, reason)
 
@@ -85,8 +88,9 @@ func TestTheTokensOfTheVectorsOpen(t *testing.T) {
 
 		state := opened.GetRequestState()
 		if state.GetChainId() != vector.Decoded.ChainID || state.GetRound() != vector.Decoded.Round ||
-			opened.GetIssuedAt().AsTime().UnixMilli() != vector.Decoded.IssuedAt ||
-			opened.GetExpiresAt().AsTime().UnixMilli() != vector.Decoded.ExpiresAt ||
+			opened.GetCursor().GetAfter() != vector.DecodedCursor.After ||
+			opened.GetIssuedAt().AsTime().UnixMilli() != issuedAt ||
+			opened.GetExpiresAt().AsTime().UnixMilli() != expiresAt ||
 			string(opened.GetTokenId()) != string(vector.TokenID) {
 			t.Errorf("%s: got %v", vector.Name, opened)
 		}

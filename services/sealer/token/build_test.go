@@ -32,6 +32,8 @@ func buildVectors(t *testing.T) *tokentest.Vectors {
 		plainVector("AES-256-GCM", token.AES256GCM, root),
 		emptyVector("HMAC-SHA256, nothing asked", token.HMACSHA256, root),
 		emptyVector("AES-256-GCM, nothing asked", token.AES256GCM, root),
+		cursorVector("cursor", root, tokentest.Principal{Issuer: "https://login.example", Subject: "user-1"}, "refund"),
+		cursorVector("cursor of nobody", root, tokentest.Principal{}, "file:///ünïcode"),
 	}
 
 	for position := range vectors.Tokens {
@@ -44,11 +46,7 @@ func buildVectors(t *testing.T) *tokentest.Vectors {
 			"countersign/v1/requeststate/enc", "countersign/v1/requeststate/commit", "countersign/v1/requeststate/mac",
 			"countersign/v1/tag/principal", "countersign/v1/tag/params",
 		} {
-			pseudorandom := vectors.Keys[0].PseudorandomKey
-			vectors.Labels = append(vectors.Labels, tokentest.Label{
-				Label: label, Suite: vector.Suite, PseudorandomKey: pseudorandom, Header: vector.Header,
-				Derived: derive(pseudorandom, label, vector.Header),
-			})
+			vectors.Labels = append(vectors.Labels, labelVector(label, vectors.Keys[0], vector))
 		}
 
 		vectors.Alterations = append(vectors.Alterations, buildAlterations(t, vector))
@@ -56,9 +54,24 @@ func buildVectors(t *testing.T) *tokentest.Vectors {
 		vectors.Refused = append(vectors.Refused, buildRefusedClaims(t, vector)...)
 	}
 
-	vectors.Collision = buildCollision(t, openingOf(vectors.Tokens[1]), vectors.Keys[0].Root, vectors.Keys[2].Root)
+	cursor := vectors.Tokens[4]
+	for _, label := range []string{"countersign/v1/cursor/mac", "countersign/v1/tag/principal"} {
+		vectors.Labels = append(vectors.Labels, labelVector(label, vectors.Keys[0], cursor))
+	}
+
+	vectors.Refused = append(vectors.Refused, buildRefusedCursors(t, cursor, vectors.Tokens[:2])...)
+
+	vectors.Collision = buildCollision(t, vectors.Tokens[1].Opening(), vectors.Keys[0].Root, vectors.Keys[2].Root)
 
 	return &vectors
+}
+
+// labelVector is the key of one use within one token.
+func labelVector(label string, key tokentest.Key, vector tokentest.Token) tokentest.Label {
+	return tokentest.Label{
+		Label: label, Suite: vector.Suite, PseudorandomKey: key.PseudorandomKey, Header: vector.Header,
+		Derived: derive(key.PseudorandomKey, label, vector.Header),
+	}
 }
 
 func sequence(first byte, length int) []byte {
@@ -102,21 +115,11 @@ func emptyVector(name string, suite token.Suite, root []byte) tokentest.Token {
 	return vector
 }
 
-// openingOf is the opening that a token was made for.
-func openingOf(vector tokentest.Token) tokentest.Opening {
-	return tokentest.Opening{
-		Suite: vector.Suite, Roots: []tokentest.Hex{vector.Root}, Context: vector.Context,
-		Principal: vector.Principal, ParamsDigest: vector.ParamsDigest,
-		Method: vector.Decoded.Method, Target: vector.Decoded.Target,
-		MaxRound: 8, MaxLength: 16384, Now: vector.Decoded.IssuedAt,
-	}
-}
-
 func buildAlterations(t *testing.T, vector tokentest.Token) tokentest.Alterations {
 	t.Helper()
 
 	built := tokentest.Alterations{
-		Token: vector.Token, Opening: openingOf(vector), Truncations: make(map[string][]int),
+		Token: vector.Token, Opening: vector.Opening(), Truncations: make(map[string][]int),
 	}
 
 	for position := range vector.Token {
@@ -149,7 +152,7 @@ type refusals struct {
 // add adds a token that is refused when it is opened as the good one is, but for
 // the change.
 func (r *refusals) add(name, reason, text string, change func(*tokentest.Opening)) {
-	opening := openingOf(r.vector)
+	opening := r.vector.Opening()
 	if change != nil {
 		change(&opening)
 	}

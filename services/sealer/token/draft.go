@@ -21,16 +21,17 @@ var encoding = base64.RawURLEncoding.Strict()
 // the claims are made with the salt.
 type Draft struct {
 	key     *Key
-	suite   Suite
+	purpose Purpose
 	context Context
 	header  []byte
 }
 
 // Draft begins a token. The claims are those to be sealed, without the tags: they
 // go into the salt.
-func (k *Key) Draft(suite Suite, context Context, claims []byte, random io.Reader) (*Draft, error) {
-	if suite != HMACSHA256 && suite != AES256GCM {
-		return nil, fmt.Errorf("draft token: %w", ErrWrongSuite)
+func (k *Key) Draft(purpose Purpose, context Context, claims []byte, random io.Reader) (*Draft, error) {
+	suite := purpose.Suite()
+	if suite == 0 {
+		return nil, fmt.Errorf("draft token: %d is no purpose", purpose)
 	}
 
 	var fresh [randomSize]byte
@@ -56,7 +57,7 @@ func (k *Key) Draft(suite Suite, context Context, claims []byte, random io.Reade
 	header = append(header, k.id[:]...)
 	header = append(header, hmacSHA256(k.saltGenerator.Reveal(), framed)...)
 
-	return &Draft{key: k, suite: suite, context: context, header: header}, nil
+	return &Draft{key: k, purpose: purpose, context: context, header: header}, nil
 }
 
 // ID names the token.
@@ -67,11 +68,11 @@ func (d *Draft) Tags() Tags { return Tags{key: d.key, header: d.header} }
 
 // Seal finishes the token with the claims, tags included.
 func (d *Draft) Seal(claims []byte) (string, error) {
-	if d.suite == AES256GCM {
+	if d.purpose.Suite() == AES256GCM {
 		return d.encrypt(claims)
 	}
 
-	mac, err := d.key.mac(d.header, d.context, claims)
+	mac, err := d.key.mac(d.purpose, d.header, d.context, claims)
 	if err != nil {
 		return "", fmt.Errorf("seal token: %w", err)
 	}

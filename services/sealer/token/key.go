@@ -63,8 +63,13 @@ func (k *Key) derive(label string, header []byte) ([]byte, error) {
 }
 
 // mac returns the HMAC of claims that may be read.
-func (k *Key) mac(header []byte, context Context, claims []byte) ([]byte, error) {
-	key, err := k.derive(labelMAC, header)
+func (k *Key) mac(purpose Purpose, header []byte, context Context, claims []byte) ([]byte, error) {
+	label := labelMAC
+	if purpose == Cursor {
+		label = labelCursorMAC
+	}
+
+	key, err := k.derive(label, header)
 	if err != nil {
 		return nil, err
 	}

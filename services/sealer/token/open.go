@@ -10,8 +10,8 @@ import (
 // Parsed is a token that is well formed and not yet known to be authentic. Nothing
 // it says may be relied on, except to find the key to open it with.
 type Parsed struct {
-	suite  Suite
-	framed []byte
+	purpose Purpose
+	framed  []byte
 }
 
 // Opened is an authentic token.
@@ -23,9 +23,9 @@ type Opened struct {
 	header []byte
 }
 
-// Parse reads a token of the suite and of at most maxLength characters. It returns
-// ErrTooLarge, ErrMalformed, ErrUnknownVersion or ErrWrongSuite.
-func Parse(text string, suite Suite, maxLength int) (*Parsed, error) {
+// Parse reads a token for the purpose and of at most maxLength characters. It
+// returns ErrTooLarge, ErrMalformed, ErrUnknownVersion or ErrWrongSuite.
+func Parse(text string, purpose Purpose, maxLength int) (*Parsed, error) {
 	if len(text) > maxLength {
 		return nil, ErrTooLarge
 	}
@@ -33,6 +33,8 @@ func Parse(text string, suite Suite, maxLength int) (*Parsed, error) {
 	if strings.ContainsAny(text, "\r\n") {
 		return nil, ErrMalformed
 	}
+
+	suite := purpose.Suite()
 
 	framed, err := encoding.DecodeString(text)
 	if err != nil || len(framed) < minSize(suite) {
@@ -43,11 +45,11 @@ func Parse(text string, suite Suite, maxLength int) (*Parsed, error) {
 		return nil, ErrUnknownVersion
 	}
 
-	if Suite(framed[suiteOffset]) != suite {
+	if suite == 0 || Suite(framed[suiteOffset]) != suite {
 		return nil, ErrWrongSuite
 	}
 
-	return &Parsed{suite: suite, framed: framed}, nil
+	return &Parsed{purpose: purpose, framed: framed}, nil
 }
 
 // KeyID says which key the token claims to be made with.
@@ -56,9 +58,10 @@ func (p *Parsed) KeyID() KeyID { return KeyID(p.framed[keyIDOffset:]) }
 // ID names the token.
 func (p *Parsed) ID() ID { return ID(p.framed[saltOffset:]) }
 
-// Open returns what the token holds, if the key made it in this context. It
-// returns ErrOtherKey, ErrWrongCommitment or ErrNotAuthentic; any other error is a
-// failure of the machine and says nothing about the token.
+// Open returns what the token holds, if the key made it in this context for the
+// purpose that it was parsed for. It returns ErrOtherKey, ErrWrongCommitment or
+// ErrNotAuthentic; any other error is a failure of the machine and says nothing
+// about the token.
 func (k *Key) Open(parsed *Parsed, context Context) (*Opened, error) {
 	if parsed.KeyID() != k.id {
 		return nil, ErrOtherKey
@@ -79,13 +82,13 @@ func (o *Opened) ID() ID { return ID(o.header[saltOffset:]) }
 func (o *Opened) Tags() Tags { return Tags{key: o.key, header: o.header} }
 
 func (k *Key) open(parsed *Parsed, context Context) ([]byte, error) {
-	if parsed.suite == AES256GCM {
+	if parsed.purpose.Suite() == AES256GCM {
 		return k.decrypt(parsed.framed, context)
 	}
 
 	header, claims := parsed.framed[:headerSize], parsed.framed[headerSize:len(parsed.framed)-macSize]
 
-	mac, err := k.mac(header, context, claims)
+	mac, err := k.mac(parsed.purpose, header, context, claims)
 	if err != nil {
 		return nil, fmt.Errorf("open token: %w", err)
 	}

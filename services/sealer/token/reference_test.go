@@ -67,8 +67,8 @@ func draftVector(t *testing.T, vector tokentest.Token) tokentest.Token {
 	t.Helper()
 
 	key := referenceKey("", vector.Root)
-	claims := protobufClaims(vector.Decoded)
-	vector.ClaimsBeforeTags = encode(t, claims)
+	vector.PrincipalTag, vector.ParamsTag = nil, nil
+	vector.ClaimsBeforeTags = protobufClaims(t, vector)
 
 	vector.SaltInput = bytes.Join([][]byte{
 		{byte(vector.Suite)}, vector.Random, lengthPrefixed(contextFields(vector.Context)...), vector.ClaimsBeforeTags,
@@ -79,19 +79,24 @@ func draftVector(t *testing.T, vector tokentest.Token) tokentest.Token {
 
 	vector.PrincipalTagKey = derive(key.PseudorandomKey, "countersign/v1/tag/principal", vector.Header)
 	vector.PrincipalTag = mac(vector.PrincipalTagKey, lengthPrefixed([]byte(vector.Principal.Issuer), []byte(vector.Principal.Subject)))
-	vector.ParamsTagKey = derive(key.PseudorandomKey, "countersign/v1/tag/params", vector.Header)
-	vector.ParamsTag = mac(vector.ParamsTagKey, vector.ParamsDigest)
 
-	claims.PrincipalTag, claims.ParamsTag = vector.PrincipalTag, vector.ParamsTag
-	vector.Claims = encode(t, claims)
+	if vector.Purpose != tokentest.Cursor {
+		vector.ParamsTagKey = derive(key.PseudorandomKey, "countersign/v1/tag/params", vector.Header)
+		vector.ParamsTag = mac(vector.ParamsTagKey, vector.ParamsDigest)
+	}
+
+	vector.Claims = protobufClaims(t, vector)
 
 	front := []byte(vector.Header)
 
-	if vector.Suite == int(token.AES256GCM) {
+	switch {
+	case vector.Purpose == tokentest.Cursor:
+		vector.MACKey = derive(key.PseudorandomKey, "countersign/v1/cursor/mac", vector.Header)
+	case vector.Suite == int(token.AES256GCM):
 		vector.EncryptionKey = derive(key.PseudorandomKey, "countersign/v1/requeststate/enc", vector.Header)
 		vector.Commitment = derive(key.PseudorandomKey, "countersign/v1/requeststate/commit", vector.Header)
 		front = bytes.Join([][]byte{vector.Header, vector.Commitment}, nil)
-	} else {
+	default:
 		vector.MACKey = derive(key.PseudorandomKey, "countersign/v1/requeststate/mac", vector.Header)
 	}
 
@@ -129,7 +134,7 @@ func sealClaims(t *testing.T, vector tokentest.Token) tokentest.Token {
 	return vector
 }
 
-func encode(t *testing.T, claims *sealv1.RequestStateClaims) []byte {
+func encode(t *testing.T, claims proto.Message) []byte {
 	t.Helper()
 
 	encoded, err := proto.MarshalOptions{Deterministic: true}.Marshal(claims)
@@ -140,7 +145,18 @@ func encode(t *testing.T, claims *sealv1.RequestStateClaims) []byte {
 	return encoded
 }
 
-func protobufClaims(claims tokentest.Claims) *sealv1.RequestStateClaims {
+// protobufClaims encodes the claims of a vector with the tags that it has.
+func protobufClaims(t *testing.T, vector tokentest.Token) []byte {
+	t.Helper()
+
+	if cursor := vector.DecodedCursor; vector.Purpose == tokentest.Cursor {
+		return encode(t, &sealv1.CursorClaims{
+			IssuedAtMs: cursor.IssuedAt, ExpiresAtMs: cursor.ExpiresAt, Method: cursor.Method,
+			PrincipalTag: vector.PrincipalTag, Cursor: &sealv1.Cursor{After: cursor.After},
+		})
+	}
+
+	claims := vector.Decoded
 	state := &sealv1.RequestState{
 		ChainId: claims.ChainID, ChainStartedMs: claims.ChainStarted, ChainExpiresMs: claims.ChainExpires,
 		Round: claims.Round, Attempts: claims.Attempts, Handler: claims.Handler, CatalogRevision: claims.CatalogRevision,
@@ -158,8 +174,9 @@ func protobufClaims(claims tokentest.Claims) *sealv1.RequestStateClaims {
 		state.HandlerState = append(state.HandlerState, &sealv1.StateEntry{Key: key, Value: value})
 	}
 
-	return &sealv1.RequestStateClaims{
+	return encode(t, &sealv1.RequestStateClaims{
 		IssuedAtMs: claims.IssuedAt, ExpiresAtMs: claims.ExpiresAt,
 		Method: claims.Method, Target: claims.Target, RequestState: state,
-	}
+		PrincipalTag: vector.PrincipalTag, ParamsTag: vector.ParamsTag,
+	})
 }

@@ -2,10 +2,11 @@
 // back: version 1 of the format that docs/token.md describes for implementers in
 // other languages.
 //
-// The problem: a client holds the state of a request between two rounds and must
-// not be able to change it, to present it elsewhere, or, where that is wanted, to
-// read it. The mechanism: every token has a salt of its own, and every key that
-// touches a token is derived with HKDF from the root key and the token's header.
+// The problem: a client holds the state of a request between two rounds, or its
+// place in a list, and must not be able to change it, to present it elsewhere, or,
+// where that is wanted, to read it. The mechanism: every token has a salt of its
+// own, and every key that touches a token is derived with HKDF from the root key,
+// the use (which names the purpose) and the token's header.
 // Suite HMACSHA256 authenticates the claims; suite AES256GCM also encrypts them
 // and carries a commitment to the key, because one AES-GCM ciphertext can be made
 // to open under two keys. The context (audience, tenant, environment) is
@@ -33,6 +34,31 @@ import (
 
 // Version is the first byte of every token of this format.
 const Version = 0x01
+
+// Purpose is what a token is for. It fixes the suite and the labels of the keys: a
+// token made for one purpose never opens for another.
+type Purpose byte
+
+const (
+	// RequestState is the state of a request, which the client may read.
+	RequestState Purpose = iota + 1
+	// EncryptedRequestState is the state of a request, hidden from the client.
+	EncryptedRequestState
+	// Cursor is where a list goes on, which the client may read.
+	Cursor
+)
+
+// Suite returns the suite that the purpose fixes, or 0 for what is no purpose.
+func (p Purpose) Suite() Suite {
+	switch p {
+	case RequestState, Cursor:
+		return HMACSHA256
+	case EncryptedRequestState:
+		return AES256GCM
+	default:
+		return 0
+	}
+}
 
 // Suite is the second byte of a token: how its claims are protected. What a token
 // is for fixes the suite; a token never chooses.
@@ -70,6 +96,7 @@ const (
 	labelEncrypt      = "countersign/v1/requeststate/enc"
 	labelCommit       = "countersign/v1/requeststate/commit"
 	labelMAC          = "countersign/v1/requeststate/mac"
+	labelCursorMAC    = "countersign/v1/cursor/mac"
 	labelPrincipalTag = "countersign/v1/tag/principal"
 	labelParamsTag    = "countersign/v1/tag/params"
 )
@@ -91,7 +118,8 @@ var (
 	ErrOtherKey = errors.New("token: made with another key")
 	// ErrWrongCommitment means that the token's commitment is not of this key.
 	ErrWrongCommitment = errors.New("token: wrong commitment")
-	// ErrNotAuthentic means that the token was altered or made in another context.
+	// ErrNotAuthentic means that the token was altered, or made in another context or
+	// for another purpose.
 	ErrNotAuthentic = errors.New("token: not authentic")
 )
 

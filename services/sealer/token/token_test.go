@@ -15,7 +15,7 @@ import (
 	"github.com/countersign-mcp/countersign/services/sealer/token/tokentest"
 )
 
-var suites = []token.Suite{token.HMACSHA256, token.AES256GCM}
+var purposes = []token.Purpose{token.RequestState, token.EncryptedRequestState, token.Cursor}
 
 func drawContext(t *rapid.T, label string) token.Context {
 	return token.Context{
@@ -25,17 +25,17 @@ func drawContext(t *rapid.T, label string) token.Context {
 	}
 }
 
-func TestWhatIsSealedOpensInItsContextAlone(t *testing.T) {
+func TestWhatIsSealedOpensInItsContextAndForItsPurposeAlone(t *testing.T) {
 	t.Parallel()
 
 	key := newKey(t, sequence(9, 32))
 
 	rapid.Check(t, func(t *rapid.T) {
-		suite := rapid.SampledFrom(suites).Draw(t, "suite")
+		purpose, otherPurpose := rapid.SampledFrom(purposes).Draw(t, "purpose"), rapid.SampledFrom(purposes).Draw(t, "other purpose")
 		context, other := drawContext(t, "sealed"), drawContext(t, "other")
 		claims := rapid.SliceOf(rapid.Byte()).Draw(t, "claims")
 
-		draft, err := key.Draft(suite, context, claims, rand.Reader)
+		draft, err := key.Draft(purpose, context, claims, rand.Reader)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,7 +45,7 @@ func TestWhatIsSealedOpensInItsContextAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		parsed, err := token.Parse(text, suite, len(text))
+		parsed, err := token.Parse(text, purpose, len(text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,6 +62,15 @@ func TestWhatIsSealedOpensInItsContextAlone(t *testing.T) {
 		_, err = key.Open(parsed, other)
 		if (err == nil) != (context == other) || err != nil && !errors.Is(err, token.ErrNotAuthentic) {
 			t.Fatalf("in another context: %v", err)
+		}
+
+		parsed, err = token.Parse(text, otherPurpose, len(text))
+		if err == nil {
+			_, err = key.Open(parsed, context)
+		}
+
+		if (err == nil) != (purpose == otherPurpose) {
+			t.Fatalf("for another purpose: %v", err)
 		}
 	})
 }
@@ -84,7 +93,7 @@ func TestTagsAreOfOneTokenAndOnePrincipal(t *testing.T) {
 			return tag
 		}
 		newDraft := func() *token.Draft {
-			draft, err := key.Draft(token.HMACSHA256, token.Context{}, nil, rand.Reader)
+			draft, err := key.Draft(token.RequestState, token.Context{}, nil, rand.Reader)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -107,8 +116,8 @@ func TestARandomSourceThatRepeatsItselfYieldsOtherTokensForOtherContents(t *test
 	t.Parallel()
 
 	key := newKey(t, sequence(9, 32))
-	id := func(suite token.Suite, context token.Context, claims string) token.ID {
-		draft, err := key.Draft(suite, context, []byte(claims), bytes.NewReader(make([]byte, 32)))
+	id := func(purpose token.Purpose, context token.Context, claims string) token.ID {
+		draft, err := key.Draft(purpose, context, []byte(claims), bytes.NewReader(make([]byte, 32)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,11 +127,11 @@ func TestARandomSourceThatRepeatsItselfYieldsOtherTokensForOtherContents(t *test
 	seen := make(map[token.ID]bool)
 
 	for _, each := range []token.ID{
-		id(token.HMACSHA256, token.Context{Audience: "a"}, "bc"),
-		id(token.AES256GCM, token.Context{Audience: "a"}, "bc"),
-		id(token.HMACSHA256, token.Context{Tenant: "a"}, "bc"),
-		id(token.HMACSHA256, token.Context{Audience: "ab"}, "c"),
-		id(token.HMACSHA256, token.Context{Audience: "a"}, "b"),
+		id(token.RequestState, token.Context{Audience: "a"}, "bc"),
+		id(token.EncryptedRequestState, token.Context{Audience: "a"}, "bc"),
+		id(token.RequestState, token.Context{Tenant: "a"}, "bc"),
+		id(token.RequestState, token.Context{Audience: "ab"}, "c"),
+		id(token.RequestState, token.Context{Audience: "a"}, "b"),
 	} {
 		if seen[each] {
 			t.Errorf("the salt %s came twice", each)
@@ -138,8 +147,8 @@ func TestTheEncryptedSuiteHidesTheClaims(t *testing.T) {
 	claims := bytes.Repeat([]byte("canary"), 8)
 	key := newKey(t, sequence(9, 32))
 
-	for _, suite := range suites {
-		draft, err := key.Draft(suite, token.Context{}, claims, rand.Reader)
+	for _, purpose := range purposes {
+		draft, err := key.Draft(purpose, token.Context{}, claims, rand.Reader)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -152,8 +161,8 @@ func TestTheEncryptedSuiteHidesTheClaims(t *testing.T) {
 		// The claims are 48 bytes at an offset that a group of three divides, or not:
 		// one of the rotations shows in base64.
 		readable := strings.Contains(text, "Y2FuYXJ5") || strings.Contains(text, "YW5hcnlj") || strings.Contains(text, "bmFyeWNh")
-		if readable != (suite == token.HMACSHA256) {
-			t.Errorf("suite %d: readable is %t", suite, readable)
+		if readable != (purpose.Suite() == token.HMACSHA256) {
+			t.Errorf("purpose %d: readable is %t", purpose, readable)
 		}
 	}
 }
@@ -164,22 +173,22 @@ func TestDraftFailsWithoutRandomness(t *testing.T) {
 	key := newKey(t, sequence(9, 32))
 	broken := errors.New("broken")
 
-	_, err := key.Draft(token.HMACSHA256, token.Context{}, nil, iotest.ErrReader(broken))
+	_, err := key.Draft(token.RequestState, token.Context{}, nil, iotest.ErrReader(broken))
 	if !errors.Is(err, broken) {
 		t.Errorf("got %v", err)
 	}
 
-	_, err = key.Draft(token.HMACSHA256, token.Context{}, nil, bytes.NewReader(make([]byte, 31)))
+	_, err = key.Draft(token.RequestState, token.Context{}, nil, bytes.NewReader(make([]byte, 31)))
 	if err == nil {
 		t.Error("31 random bytes were enough")
 	}
 
-	_, err = key.Draft(3, token.Context{}, nil, rand.Reader)
-	if !errors.Is(err, token.ErrWrongSuite) {
-		t.Errorf("a suite that does not exist: %v", err)
+	_, err = key.Draft(0, token.Context{}, nil, rand.Reader)
+	if err == nil {
+		t.Error("a token for no purpose was drafted")
 	}
 
-	_, err = key.Draft(token.HMACSHA256, token.Context{Audience: strings.Repeat("a", 1<<16)}, nil, rand.Reader)
+	_, err = key.Draft(token.RequestState, token.Context{Audience: strings.Repeat("a", 1<<16)}, nil, rand.Reader)
 	if err == nil {
 		t.Error("a context that cannot be framed was accepted")
 	}
@@ -204,7 +213,7 @@ func TestAKeyOpensNothingThatNamesAnotherKey(t *testing.T) {
 
 	key, other := newKey(t, sequence(9, 32)), newKey(t, sequence(10, 32))
 
-	draft, err := key.Draft(token.HMACSHA256, token.Context{}, nil, rand.Reader)
+	draft, err := key.Draft(token.RequestState, token.Context{}, nil, rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +223,7 @@ func TestAKeyOpensNothingThatNamesAnotherKey(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	parsed, err := token.Parse(text, token.HMACSHA256, len(text))
+	parsed, err := token.Parse(text, token.RequestState, len(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,22 +237,24 @@ func TestAKeyOpensNothingThatNamesAnotherKey(t *testing.T) {
 // FuzzOpen lets the fuzzer alter the tokens of the vectors and finds a defect if
 // anything but the exact text opens.
 func FuzzOpen(f *testing.F) {
-	genuine := make(map[token.Suite]tokentest.Token)
+	genuine := make(map[token.Purpose]tokentest.Token)
 
-	tokens := tokentest.Load(f, vectorDirectory).Tokens
-	for position := range 2 {
-		vector := tokens[position]
-		genuine[token.Suite(vector.Suite)] = vector
+	for _, vector := range tokentest.Load(f, vectorDirectory).Tokens {
+		if _, found := genuine[vector.For()]; found {
+			continue
+		}
 
-		f.Add(vector.Token, byte(vector.Suite), 0)
-		f.Add(vector.Token+"\n", byte(vector.Suite), 0)
-		f.Add("AQ", byte(vector.Suite), 3)
+		genuine[vector.For()] = vector
+
+		f.Add(vector.Token, byte(vector.For()), 0)
+		f.Add(vector.Token+"\n", byte(vector.For()), 0)
+		f.Add("AQ", byte(vector.For()), 3)
 	}
 
-	key := newKey(f, genuine[token.HMACSHA256].Root)
+	key := newKey(f, genuine[token.RequestState].Root)
 
 	f.Fuzz(func(t *testing.T, text string, wanted byte, splice int) {
-		vector := genuine[token.Suite(wanted)]
+		vector := genuine[token.Purpose(wanted)]
 
 		// Half of the inputs are the genuine token with the fuzzer's text in it, so
 		// that the fuzzer gets past the key id.
@@ -251,7 +262,7 @@ func FuzzOpen(f *testing.F) {
 			text = whole[:splice] + text + whole[min(len(whole), splice+len(text)):]
 		}
 
-		parsed, err := token.Parse(text, token.Suite(wanted), 4096)
+		parsed, err := token.Parse(text, token.Purpose(wanted), 4096)
 		if err != nil {
 			return
 		}

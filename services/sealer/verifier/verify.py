@@ -25,6 +25,12 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 VERSION = 1
 HMAC_SHA256, AES_256_GCM = 1, 2
+# What a token is for. In the vectors, one that does not say is request state.
+REQUEST_STATE_PURPOSE, CURSOR_PURPOSE = "requestState", "cursor"
+MAC_LABELS = {
+    REQUEST_STATE_PURPOSE: "countersign/v1/requeststate/mac",
+    CURSOR_PURPOSE: "countersign/v1/cursor/mac",
+}
 KEY_ID, SALT, HEADER = slice(2, 10), slice(10, 42), slice(0, 42)
 COMMITMENT, NONCE = slice(42, 74), slice(74, 86)
 SHORTEST = {HMAC_SHA256: 42 + 32, AES_256_GCM: 86 + 16}
@@ -161,7 +167,7 @@ REQUEST_STATE = {
     9: ("handler", "string", False),
     10: ("catalogRevision", "string", False),
 }
-CLAIMS = {
+REQUEST_STATE_CLAIMS = {
     1: ("issuedAtMs", "int64", False),
     2: ("expiresAtMs", "int64", False),
     3: ("method", "string", False),
@@ -170,9 +176,20 @@ CLAIMS = {
     6: ("paramsTag", "bytes", False),
     7: ("requestState", REQUEST_STATE, False),
 }
+CURSOR_CLAIMS = {
+    1: ("issuedAtMs", "int64", False),
+    2: ("expiresAtMs", "int64", False),
+    3: ("method", "string", False),
+    4: ("principalTag", "bytes", False),
+    5: ("cursor", {1: ("after", "string", False)}, False),
+}
 
 
 # Opening
+
+
+def purpose_of(vector: dict) -> str:
+    return vector.get("purpose", REQUEST_STATE_PURPOSE)
 
 
 def decode(text: str, suite: int) -> bytes:
@@ -187,13 +204,13 @@ def decode(text: str, suite: int) -> bytes:
     return framed
 
 
-def authenticate(key: Key, framed: bytes, suite: int, context: dict) -> bytes:
-    """Return the claims of a token that the key made in this context."""
+def authenticate(key: Key, framed: bytes, suite: int, purpose: str, context: dict) -> bytes:
+    """Return the claims of a token that the key made in this context for this purpose."""
     header = framed[HEADER]
     if suite == HMAC_SHA256:
         claims, tag = framed[42:-32], framed[-32:]
         message = prefixed(header, *context_parts(context)) + struct.pack(">I", len(claims)) + claims
-        mac = sha256_mac(key.derive("countersign/v1/requeststate/mac", header), message)
+        mac = sha256_mac(key.derive(MAC_LABELS[purpose], header), message)
         if not hmac.compare_digest(mac, tag):
             raise Refused("NOT_AUTHENTIC")
         return claims
@@ -210,7 +227,7 @@ def authenticate(key: Key, framed: bytes, suite: int, context: dict) -> bytes:
 
 def open_token(text: str, opening: dict) -> dict:
     """Return the claims, or raise Refused with the first reason that applies."""
-    suite = opening["suite"]
+    suite, purpose = opening["suite"], purpose_of(opening)
     if len(text.encode("utf-8", "surrogatepass")) > opening["maxLength"]:
         raise Refused("TOO_LARGE")
     framed = decode(text, suite)
@@ -226,37 +243,46 @@ def open_token(text: str, opening: dict) -> dict:
         known = any(key.id == framed[KEY_ID] for key in retired)
         raise Refused("RETIRED_KEY" if known else "UNKNOWN_KEY")
 
-    encoded = authenticate(key, framed, suite, opening["context"])
+    encoded = authenticate(key, framed, suite, purpose, opening["context"])
+    is_cursor = purpose == CURSOR_PURPOSE
     try:
-        claims = read_message(encoded, CLAIMS)
+        claims = read_message(encoded, CURSOR_CLAIMS if is_cursor else REQUEST_STATE_CLAIMS)
     except Unreadable:
         raise Refused("UNREADABLE_CLAIMS") from None
-    state = claims["requestState"]
-    if state is None or len(claims["principalTag"]) != 32 or len(claims["paramsTag"]) != 32:
+    tags, content = (("principalTag",), "cursor") if is_cursor else (("principalTag", "paramsTag"), "requestState")
+    if claims[content] is None or any(len(claims[tag]) != 32 for tag in tags):
         raise Refused("UNREADABLE_CLAIMS")
+    judge(key, framed[HEADER], claims, opening)
+    return claims
 
-    header, principal = framed[HEADER], opening["principal"]
-    now = opening["nowMs"]
-    # Both tags are compared before either decides.
+
+def judge(key: Key, header: bytes, claims: dict, opening: dict):
+    """Raise Refused with the first reason that applies to authentic claims."""
+    principal, now = opening["principal"], opening["nowMs"]
+    # All tags are compared before any decides. A cursor has no more than that of the
+    # principal, and no chain, target or round.
     same_principal = hmac.compare_digest(
         key.principal_tag(header, principal["issuer"], principal["subject"]), claims["principalTag"]
     )
-    same_params = hmac.compare_digest(
-        key.params_tag(header, bytes.fromhex(opening["paramsDigest"])), claims["paramsTag"]
-    )
+    chain_over = other_target = other_params = late = False
+    if purpose_of(opening) == REQUEST_STATE_PURPOSE:
+        digest, state = bytes.fromhex(opening["paramsDigest"]), claims["requestState"]
+        other_params = not hmac.compare_digest(key.params_tag(header, digest), claims["paramsTag"])
+        chain_over = now >= state["chainExpiresMs"]
+        other_target = claims["target"] != opening["target"]
+        late = state["round"] > opening["maxRound"]
     for failed, reason in (
         (claims["issuedAtMs"] > now + CLOCK_SKEW_MS, "NOT_YET_VALID"),
         (now >= claims["expiresAtMs"], "EXPIRED"),
-        (now >= state["chainExpiresMs"], "CHAIN_EXPIRED"),
+        (chain_over, "CHAIN_EXPIRED"),
         (claims["method"] != opening["method"], "OTHER_METHOD"),
-        (claims["target"] != opening["target"], "OTHER_TARGET"),
+        (other_target, "OTHER_TARGET"),
         (not same_principal, "OTHER_PRINCIPAL"),
-        (not same_params, "OTHER_PARAMS"),
-        (state["round"] > opening["maxRound"], "TOO_MANY_ROUNDS"),
+        (other_params, "OTHER_PARAMS"),
+        (late, "TOO_MANY_ROUNDS"),
     ):
         if failed:
             raise Refused(reason)
-    return claims
 
 
 # Checking
@@ -300,7 +326,7 @@ def check_labels(checks: Checks, vectors: list):
 
 def check_tokens(checks: Checks, vectors: list):
     for vector in vectors:
-        name, decoded, suite = vector["name"], vector["decoded"], vector["suite"]
+        name, suite = vector["name"], vector["suite"]
         key = Key(bytes.fromhex(vector["root"]))
         salt_input = (
             bytes([suite])
@@ -317,14 +343,17 @@ def check_tokens(checks: Checks, vectors: list):
         principal = vector["principal"]
         tag = key.principal_tag(header, principal["issuer"], principal["subject"])
         checks.equal(name, tag.hex(), vector["principalTag"])
-        tag = key.params_tag(header, bytes.fromhex(vector["paramsDigest"]))
-        checks.equal(name, tag.hex(), vector["paramsTag"])
+        if "paramsTag" in vector:
+            tag = key.params_tag(header, bytes.fromhex(vector["paramsDigest"]))
+            checks.equal(name, tag.hex(), vector["paramsTag"])
         checks.equal(name, seal(key, header, vector), vector["token"])
 
+        is_cursor = purpose_of(vector) == CURSOR_PURPOSE
+        decoded = vector["decodedCursor" if is_cursor else "decoded"]
         opening = {
-            "suite": suite, "roots": [vector["root"]], "context": vector["context"],
-            "principal": principal, "paramsDigest": vector["paramsDigest"],
-            "method": decoded["method"], "target": decoded["target"],
+            "purpose": purpose_of(vector), "suite": suite, "roots": [vector["root"]], "context": vector["context"],
+            "principal": principal, "paramsDigest": vector.get("paramsDigest"),
+            "method": decoded["method"], "target": decoded.get("target"),
             "maxRound": 8, "maxLength": len(vector["token"]), "nowMs": decoded["issuedAtMs"],
         }  # fmt: skip
         try:
@@ -332,9 +361,13 @@ def check_tokens(checks: Checks, vectors: list):
         except Refused as refusal:
             checks.equal(name, str(refusal), "it opens")
             continue
-        state = claims["requestState"]
-        for field in ("issuedAtMs", "expiresAtMs", "method", "target"):
+        for field in ("issuedAtMs", "expiresAtMs", "method"):
             checks.equal(f"{name}: {field}", claims[field], decoded[field])
+        if is_cursor:
+            checks.equal(f"{name}: after", claims["cursor"]["after"], decoded["after"])
+            continue
+        state = claims["requestState"]
+        checks.equal(f"{name}: target", claims["target"], decoded["target"])
         for field in ("chainId", "chainStartedMs", "chainExpiresMs", "round", "attempts", "handler", "catalogRevision"):
             checks.equal(f"{name}: {field}", state[field], decoded[field])
         questions = {each["key"]: each["digest"].hex() for each in state["questions"]}
@@ -350,7 +383,7 @@ def seal(key: Key, header: bytes, vector: dict) -> str:
     claims, context = bytes.fromhex(vector["claims"]), context_parts(vector["context"])
     if vector["suite"] == HMAC_SHA256:
         message = prefixed(header, *context) + struct.pack(">I", len(claims)) + claims
-        tag = sha256_mac(key.derive("countersign/v1/requeststate/mac", header), message)
+        tag = sha256_mac(key.derive(MAC_LABELS[purpose_of(vector)], header), message)
         framed = header + claims + tag
     else:
         front = header + key.derive("countersign/v1/requeststate/commit", header)

@@ -15,6 +15,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/countersign-mcp/countersign/services/sealer/token"
 )
 
 // Hex is bytes that JSON holds in hexadecimal.
@@ -66,16 +68,32 @@ type Principal struct {
 	Subject string `json:"subject"`
 }
 
-// Token is a good token with every value on the way to it. Which fields are empty
-// depends on the suite.
+// Cursor is the value of a vector's purpose where the token is a cursor. Elsewhere
+// there is none, and the token is request state, of the suite's kind.
+const Cursor = "cursor"
+
+func purposeOf(name string, suite int) token.Purpose {
+	switch {
+	case name == Cursor:
+		return token.Cursor
+	case suite == int(token.AES256GCM):
+		return token.EncryptedRequestState
+	default:
+		return token.RequestState
+	}
+}
+
+// Token is a good token with every value on the way to it. Which fields are absent
+// depends on the suite and on the purpose.
 type Token struct {
 	Name             string    `json:"name"`
+	Purpose          string    `json:"purpose,omitempty"`
 	Suite            int       `json:"suite"`
 	Root             Hex       `json:"root"`
 	Random           Hex       `json:"random"`
 	Context          Context   `json:"context"`
 	Principal        Principal `json:"principal"`
-	ParamsDigest     Hex       `json:"paramsDigest"`
+	ParamsDigest     Hex       `json:"paramsDigest,omitempty"`
 	ClaimsBeforeTags Hex       `json:"claimsBeforeTags"`
 	SaltInput        Hex       `json:"saltInput"`
 	Salt             Hex       `json:"salt"`
@@ -83,8 +101,8 @@ type Token struct {
 	Header           Hex       `json:"header"`
 	PrincipalTagKey  Hex       `json:"principalTagKey"`
 	PrincipalTag     Hex       `json:"principalTag"`
-	ParamsTagKey     Hex       `json:"paramsTagKey"`
-	ParamsTag        Hex       `json:"paramsTag"`
+	ParamsTagKey     Hex       `json:"paramsTagKey,omitempty"`
+	ParamsTag        Hex       `json:"paramsTag,omitempty"`
 	Claims           Hex       `json:"claims"`
 	Commitment       Hex       `json:"commitment,omitempty"`
 	EncryptionKey    Hex       `json:"encryptionKey,omitempty"`
@@ -92,10 +110,37 @@ type Token struct {
 	AssociatedData   Hex       `json:"associatedData"`
 	Nonce            Hex       `json:"nonce,omitempty"`
 	Token            string    `json:"token"`
-	Decoded          Claims    `json:"decoded"`
+	// Decoded are the claims of request state, DecodedCursor those of a cursor.
+	Decoded       Claims       `json:"decoded,omitzero"`
+	DecodedCursor CursorClaims `json:"decodedCursor,omitzero"`
 }
 
-// Claims are a token's claims in words, without the tags.
+// For returns what the token is for.
+func (t *Token) For() token.Purpose { return purposeOf(t.Purpose, t.Suite) }
+
+// Opening returns the opening that the token was made for, at the time at which it
+// was sealed.
+func (t *Token) Opening() Opening {
+	opening := Opening{
+		Purpose: t.Purpose, Suite: t.Suite, Roots: []Hex{t.Root}, Context: t.Context, Principal: t.Principal, ParamsDigest: t.ParamsDigest,
+		Method: t.Decoded.Method, Target: t.Decoded.Target, MaxRound: 8, MaxLength: 16384, Now: t.Decoded.IssuedAt,
+	}
+	if t.Purpose == Cursor {
+		opening.Method, opening.MaxRound, opening.Now = t.DecodedCursor.Method, 0, t.DecodedCursor.IssuedAt
+	}
+
+	return opening
+}
+
+// CursorClaims are a cursor's claims in words, without the tag.
+type CursorClaims struct {
+	IssuedAt  int64  `json:"issuedAtMs"`
+	ExpiresAt int64  `json:"expiresAtMs"`
+	Method    string `json:"method"`
+	After     string `json:"after"`
+}
+
+// Claims are the claims of request state in words, without the tags.
 type Claims struct {
 	IssuedAt        int64             `json:"issuedAtMs"`
 	ExpiresAt       int64             `json:"expiresAtMs"`
@@ -115,18 +160,22 @@ type Claims struct {
 
 // Opening is everything that decides whether a token opens.
 type Opening struct {
+	Purpose      string    `json:"purpose,omitempty"`
 	Suite        int       `json:"suite"`
 	Roots        []Hex     `json:"roots"`
 	RetiredRoots []Hex     `json:"retiredRoots,omitempty"`
 	Context      Context   `json:"context"`
 	Principal    Principal `json:"principal"`
-	ParamsDigest Hex       `json:"paramsDigest"`
+	ParamsDigest Hex       `json:"paramsDigest,omitempty"`
 	Method       string    `json:"method"`
-	Target       string    `json:"target"`
-	MaxRound     uint32    `json:"maxRound"`
+	Target       string    `json:"target,omitempty"`
+	MaxRound     uint32    `json:"maxRound,omitempty"`
 	MaxLength    int       `json:"maxLength"`
 	Now          int64     `json:"nowMs"`
 }
+
+// For returns what the token must be for.
+func (o *Opening) For() token.Purpose { return purposeOf(o.Purpose, o.Suite) }
 
 // Refused is a token that must not open, and why.
 type Refused struct {

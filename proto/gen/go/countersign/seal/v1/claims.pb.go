@@ -316,6 +316,138 @@ func (x *StateEntry) GetValue() string {
 	return ""
 }
 
+// Cursor is where a list goes on. It names an entry and no number, so it keeps its
+// meaning while other entries come and go: nothing that stayed is listed twice or
+// left out.
+type Cursor struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The next page begins with the first entry whose name sorts after this one, by
+	// bytes. The entry itself need not exist any more. 1 to 4096 bytes.
+	After         string `protobuf:"bytes,1,opt,name=after,proto3" json:"after,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Cursor) Reset() {
+	*x = Cursor{}
+	mi := &file_countersign_seal_v1_claims_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Cursor) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Cursor) ProtoMessage() {}
+
+func (x *Cursor) ProtoReflect() protoreflect.Message {
+	mi := &file_countersign_seal_v1_claims_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Cursor.ProtoReflect.Descriptor instead.
+func (*Cursor) Descriptor() ([]byte, []int) {
+	return file_countersign_seal_v1_claims_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Cursor) GetAfter() string {
+	if x != nil {
+		return x.After
+	}
+	return ""
+}
+
+// CursorClaims is the content of a token for a cursor, in protobuf's deterministic
+// encoding with nothing unknown in it. Only the sealer makes it.
+type CursorClaims struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// When the token was sealed, in milliseconds since the Unix epoch.
+	IssuedAtMs int64 `protobuf:"varint,1,opt,name=issued_at_ms,json=issuedAtMs,proto3" json:"issued_at_ms,omitempty"`
+	// Until when it is good, in milliseconds since the Unix epoch.
+	ExpiresAtMs int64 `protobuf:"varint,2,opt,name=expires_at_ms,json=expiresAtMs,proto3" json:"expires_at_ms,omitempty"`
+	// The JSON-RPC method the token is bound to.
+	Method string `protobuf:"bytes,3,opt,name=method,proto3" json:"method,omitempty"`
+	// HMAC-SHA256 of the principal under this token's principal key, 32 bytes.
+	PrincipalTag []byte `protobuf:"bytes,4,opt,name=principal_tag,json=principalTag,proto3" json:"principal_tag,omitempty"`
+	// What the caller sealed.
+	Cursor        *Cursor `protobuf:"bytes,5,opt,name=cursor,proto3" json:"cursor,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CursorClaims) Reset() {
+	*x = CursorClaims{}
+	mi := &file_countersign_seal_v1_claims_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CursorClaims) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CursorClaims) ProtoMessage() {}
+
+func (x *CursorClaims) ProtoReflect() protoreflect.Message {
+	mi := &file_countersign_seal_v1_claims_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CursorClaims.ProtoReflect.Descriptor instead.
+func (*CursorClaims) Descriptor() ([]byte, []int) {
+	return file_countersign_seal_v1_claims_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *CursorClaims) GetIssuedAtMs() int64 {
+	if x != nil {
+		return x.IssuedAtMs
+	}
+	return 0
+}
+
+func (x *CursorClaims) GetExpiresAtMs() int64 {
+	if x != nil {
+		return x.ExpiresAtMs
+	}
+	return 0
+}
+
+func (x *CursorClaims) GetMethod() string {
+	if x != nil {
+		return x.Method
+	}
+	return ""
+}
+
+func (x *CursorClaims) GetPrincipalTag() []byte {
+	if x != nil {
+		return x.PrincipalTag
+	}
+	return nil
+}
+
+func (x *CursorClaims) GetCursor() *Cursor {
+	if x != nil {
+		return x.Cursor
+	}
+	return nil
+}
+
 // RequestStateClaims is the content of a token for request state, in protobuf's
 // deterministic encoding with nothing unknown in it. Only the sealer makes it.
 type RequestStateClaims struct {
@@ -341,7 +473,7 @@ type RequestStateClaims struct {
 
 func (x *RequestStateClaims) Reset() {
 	*x = RequestStateClaims{}
-	mi := &file_countersign_seal_v1_claims_proto_msgTypes[4]
+	mi := &file_countersign_seal_v1_claims_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -353,7 +485,7 @@ func (x *RequestStateClaims) String() string {
 func (*RequestStateClaims) ProtoMessage() {}
 
 func (x *RequestStateClaims) ProtoReflect() protoreflect.Message {
-	mi := &file_countersign_seal_v1_claims_proto_msgTypes[4]
+	mi := &file_countersign_seal_v1_claims_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -366,7 +498,7 @@ func (x *RequestStateClaims) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestStateClaims.ProtoReflect.Descriptor instead.
 func (*RequestStateClaims) Descriptor() ([]byte, []int) {
-	return file_countersign_seal_v1_claims_proto_rawDescGZIP(), []int{4}
+	return file_countersign_seal_v1_claims_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *RequestStateClaims) GetIssuedAtMs() int64 {
@@ -444,7 +576,16 @@ const file_countersign_seal_v1_claims_proto_rawDesc = "" +
 	"\n" +
 	"StateEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\x96\x02\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\x1e\n" +
+	"\x06Cursor\x12\x14\n" +
+	"\x05after\x18\x01 \x01(\tR\x05after\"\xc6\x01\n" +
+	"\fCursorClaims\x12 \n" +
+	"\fissued_at_ms\x18\x01 \x01(\x03R\n" +
+	"issuedAtMs\x12\"\n" +
+	"\rexpires_at_ms\x18\x02 \x01(\x03R\vexpiresAtMs\x12\x16\n" +
+	"\x06method\x18\x03 \x01(\tR\x06method\x12#\n" +
+	"\rprincipal_tag\x18\x04 \x01(\fR\fprincipalTag\x123\n" +
+	"\x06cursor\x18\x05 \x01(\v2\x1b.countersign.seal.v1.CursorR\x06cursor\"\x96\x02\n" +
 	"\x12RequestStateClaims\x12 \n" +
 	"\fissued_at_ms\x18\x01 \x01(\x03R\n" +
 	"issuedAtMs\x12\"\n" +
@@ -469,24 +610,27 @@ func file_countersign_seal_v1_claims_proto_rawDescGZIP() []byte {
 	return file_countersign_seal_v1_claims_proto_rawDescData
 }
 
-var file_countersign_seal_v1_claims_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_countersign_seal_v1_claims_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_countersign_seal_v1_claims_proto_goTypes = []any{
 	(*RequestState)(nil),       // 0: countersign.seal.v1.RequestState
 	(*AskedQuestion)(nil),      // 1: countersign.seal.v1.AskedQuestion
 	(*RecordedAnswer)(nil),     // 2: countersign.seal.v1.RecordedAnswer
 	(*StateEntry)(nil),         // 3: countersign.seal.v1.StateEntry
-	(*RequestStateClaims)(nil), // 4: countersign.seal.v1.RequestStateClaims
+	(*Cursor)(nil),             // 4: countersign.seal.v1.Cursor
+	(*CursorClaims)(nil),       // 5: countersign.seal.v1.CursorClaims
+	(*RequestStateClaims)(nil), // 6: countersign.seal.v1.RequestStateClaims
 }
 var file_countersign_seal_v1_claims_proto_depIdxs = []int32{
 	1, // 0: countersign.seal.v1.RequestState.questions:type_name -> countersign.seal.v1.AskedQuestion
 	2, // 1: countersign.seal.v1.RequestState.answers:type_name -> countersign.seal.v1.RecordedAnswer
 	3, // 2: countersign.seal.v1.RequestState.handler_state:type_name -> countersign.seal.v1.StateEntry
-	0, // 3: countersign.seal.v1.RequestStateClaims.request_state:type_name -> countersign.seal.v1.RequestState
-	4, // [4:4] is the sub-list for method output_type
-	4, // [4:4] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	4, // 3: countersign.seal.v1.CursorClaims.cursor:type_name -> countersign.seal.v1.Cursor
+	0, // 4: countersign.seal.v1.RequestStateClaims.request_state:type_name -> countersign.seal.v1.RequestState
+	5, // [5:5] is the sub-list for method output_type
+	5, // [5:5] is the sub-list for method input_type
+	5, // [5:5] is the sub-list for extension type_name
+	5, // [5:5] is the sub-list for extension extendee
+	0, // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_countersign_seal_v1_claims_proto_init() }
@@ -500,7 +644,7 @@ func file_countersign_seal_v1_claims_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_countersign_seal_v1_claims_proto_rawDesc), len(file_countersign_seal_v1_claims_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   5,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

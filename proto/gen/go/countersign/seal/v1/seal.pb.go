@@ -32,6 +32,16 @@ const (
 
 // Purpose says what a token is for. It fixes the cryptographic suite and the
 // labels of its keys: a token made for one purpose never opens for another.
+//
+// It also fixes which fields a call has. A field that the purpose does not have
+// must be empty: a caller that sets it expects a binding that there would not be.
+//
+//	                request state, either suite    cursor
+//	content         request_state                  cursor
+//	bound to        context, method, target,       context, method, principal
+//	                principal, parameters
+//	must be empty   cursor                         request_state, target,
+//	                                               params_digest, max_round
 type Purpose int32
 
 const (
@@ -42,6 +52,8 @@ const (
 	// Request state that the client can neither read nor change: AES-256-GCM with
 	// a key commitment.
 	Purpose_PURPOSE_ENCRYPTED_REQUEST_STATE Purpose = 2
+	// Where a list goes on. The client can read it but not change it: HMAC-SHA256.
+	Purpose_PURPOSE_CURSOR Purpose = 3
 )
 
 // Enum value maps for Purpose.
@@ -50,11 +62,13 @@ var (
 		0: "PURPOSE_UNSPECIFIED",
 		1: "PURPOSE_REQUEST_STATE",
 		2: "PURPOSE_ENCRYPTED_REQUEST_STATE",
+		3: "PURPOSE_CURSOR",
 	}
 	Purpose_value = map[string]int32{
 		"PURPOSE_UNSPECIFIED":             0,
 		"PURPOSE_REQUEST_STATE":           1,
 		"PURPOSE_ENCRYPTED_REQUEST_STATE": 2,
+		"PURPOSE_CURSOR":                  3,
 	}
 )
 
@@ -276,7 +290,7 @@ type Binding struct {
 	// The JSON-RPC method, for example `tools/call`. At most 255 bytes.
 	Method string `protobuf:"bytes,2,opt,name=method,proto3" json:"method,omitempty"`
 	// What the method is applied to: the tool's or prompt's name, or the resource's
-	// URI. At most 4096 bytes.
+	// URI. At most 4096 bytes; empty for a cursor, since a list is of no one thing.
 	Target string `protobuf:"bytes,3,opt,name=target,proto3" json:"target,omitempty"`
 	// On whose behalf the request is made: the issuer. At most 2048 bytes.
 	PrincipalIssuer string `protobuf:"bytes,4,opt,name=principal_issuer,json=principalIssuer,proto3" json:"principal_issuer,omitempty"`
@@ -285,7 +299,7 @@ type Binding struct {
 	PrincipalSubject string `protobuf:"bytes,5,opt,name=principal_subject,json=principalSubject,proto3" json:"principal_subject,omitempty"`
 	// The SHA-256 digest of the request's canonical parameters, 32 bytes. The
 	// canonical form leaves out `_meta`, `inputResponses` and `requestState`; see
-	// the edge's package canon.
+	// the edge's package canon. Empty for a cursor: a list has no other parameters.
 	ParamsDigest  []byte `protobuf:"bytes,6,opt,name=params_digest,json=paramsDigest,proto3" json:"params_digest,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -370,12 +384,15 @@ type SealRequest struct {
 	Purpose Purpose `protobuf:"varint,1,opt,name=purpose,proto3,enum=countersign.seal.v1.Purpose" json:"purpose,omitempty"`
 	// The request the token belongs to.
 	Binding *Binding `protobuf:"bytes,2,opt,name=binding,proto3" json:"binding,omitempty"`
-	// What to find again.
+	// What to find again, where the purpose is request state.
 	RequestState *RequestState `protobuf:"bytes,3,opt,name=request_state,json=requestState,proto3" json:"request_state,omitempty"`
-	// How long the token is good, more than zero. It never outlives the chain.
+	// How long the token is good, more than zero. Request state never outlives its
+	// chain.
 	TimeToLive *durationpb.Duration `protobuf:"bytes,4,opt,name=time_to_live,json=timeToLive,proto3" json:"time_to_live,omitempty"`
 	// The longest token the caller can use, in characters. 0 means 1 MiB.
 	MaxTokenBytes uint32 `protobuf:"varint,5,opt,name=max_token_bytes,json=maxTokenBytes,proto3" json:"max_token_bytes,omitempty"`
+	// What to find again, where the purpose is a cursor.
+	Cursor        *Cursor `protobuf:"bytes,6,opt,name=cursor,proto3" json:"cursor,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -443,6 +460,13 @@ func (x *SealRequest) GetMaxTokenBytes() uint32 {
 		return x.MaxTokenBytes
 	}
 	return 0
+}
+
+func (x *SealRequest) GetCursor() *Cursor {
+	if x != nil {
+		return x.Cursor
+	}
+	return nil
 }
 
 // SealResponse holds a token.
@@ -519,7 +543,8 @@ type OpenRequest struct {
 	Purpose Purpose `protobuf:"varint,2,opt,name=purpose,proto3,enum=countersign.seal.v1.Purpose" json:"purpose,omitempty"`
 	// The request the token must belong to.
 	Expected *Binding `protobuf:"bytes,3,opt,name=expected,proto3" json:"expected,omitempty"`
-	// The highest round the caller accepts, at least 1.
+	// The highest round the caller accepts, at least 1. 0 for a cursor, which has
+	// none.
 	MaxRound uint32 `protobuf:"varint,4,opt,name=max_round,json=maxRound,proto3" json:"max_round,omitempty"`
 	// The longest token to look at, in characters; a longer one is refused unread.
 	// 0 means 1 MiB.
@@ -683,14 +708,16 @@ func (*OpenResponse_Refusal) isOpenResponse_Result() {}
 // Opened is what a good token held.
 type Opened struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What was sealed.
+	// What was sealed, where the purpose is request state.
 	RequestState *RequestState `protobuf:"bytes,1,opt,name=request_state,json=requestState,proto3" json:"request_state,omitempty"`
 	// Names the token in logs and for once-only redemption: 16 bytes.
 	TokenId []byte `protobuf:"bytes,2,opt,name=token_id,json=tokenId,proto3" json:"token_id,omitempty"`
 	// When the token was sealed, by the clock of the sealer that did.
 	IssuedAt *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=issued_at,json=issuedAt,proto3" json:"issued_at,omitempty"`
 	// Until when the token is good.
-	ExpiresAt     *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
+	ExpiresAt *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
+	// What was sealed, where the purpose is a cursor.
+	Cursor        *Cursor `protobuf:"bytes,5,opt,name=cursor,proto3" json:"cursor,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -749,6 +776,13 @@ func (x *Opened) GetIssuedAt() *timestamppb.Timestamp {
 func (x *Opened) GetExpiresAt() *timestamppb.Timestamp {
 	if x != nil {
 		return x.ExpiresAt
+	}
+	return nil
+}
+
+func (x *Opened) GetCursor() *Cursor {
+	if x != nil {
+		return x.Cursor
 	}
 	return nil
 }
@@ -815,14 +849,15 @@ const file_countersign_seal_v1_seal_proto_rawDesc = "" +
 	"\x06target\x18\x03 \x01(\tR\x06target\x12)\n" +
 	"\x10principal_issuer\x18\x04 \x01(\tR\x0fprincipalIssuer\x12+\n" +
 	"\x11principal_subject\x18\x05 \x01(\tR\x10principalSubject\x12#\n" +
-	"\rparams_digest\x18\x06 \x01(\fR\fparamsDigest\"\xaa\x02\n" +
+	"\rparams_digest\x18\x06 \x01(\fR\fparamsDigest\"\xdf\x02\n" +
 	"\vSealRequest\x126\n" +
 	"\apurpose\x18\x01 \x01(\x0e2\x1c.countersign.seal.v1.PurposeR\apurpose\x126\n" +
 	"\abinding\x18\x02 \x01(\v2\x1c.countersign.seal.v1.BindingR\abinding\x12F\n" +
 	"\rrequest_state\x18\x03 \x01(\v2!.countersign.seal.v1.RequestStateR\frequestState\x12;\n" +
 	"\ftime_to_live\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\n" +
 	"timeToLive\x12&\n" +
-	"\x0fmax_token_bytes\x18\x05 \x01(\rR\rmaxTokenBytes\"z\n" +
+	"\x0fmax_token_bytes\x18\x05 \x01(\rR\rmaxTokenBytes\x123\n" +
+	"\x06cursor\x18\x06 \x01(\v2\x1b.countersign.seal.v1.CursorR\x06cursor\"z\n" +
 	"\fSealResponse\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\tR\x05token\x12\x19\n" +
 	"\btoken_id\x18\x02 \x01(\fR\atokenId\x129\n" +
@@ -837,19 +872,21 @@ const file_countersign_seal_v1_seal_proto_rawDesc = "" +
 	"\fOpenResponse\x125\n" +
 	"\x06opened\x18\x01 \x01(\v2\x1b.countersign.seal.v1.OpenedH\x00R\x06opened\x128\n" +
 	"\arefusal\x18\x02 \x01(\v2\x1c.countersign.seal.v1.RefusalH\x00R\arefusalB\b\n" +
-	"\x06result\"\xdf\x01\n" +
+	"\x06result\"\x94\x02\n" +
 	"\x06Opened\x12F\n" +
 	"\rrequest_state\x18\x01 \x01(\v2!.countersign.seal.v1.RequestStateR\frequestState\x12\x19\n" +
 	"\btoken_id\x18\x02 \x01(\fR\atokenId\x127\n" +
 	"\tissued_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\bissuedAt\x129\n" +
 	"\n" +
-	"expires_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\texpiresAt\"E\n" +
+	"expires_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\texpiresAt\x123\n" +
+	"\x06cursor\x18\x05 \x01(\v2\x1b.countersign.seal.v1.CursorR\x06cursor\"E\n" +
 	"\aRefusal\x12:\n" +
-	"\x06reason\x18\x01 \x01(\x0e2\".countersign.seal.v1.RefusalReasonR\x06reason*b\n" +
+	"\x06reason\x18\x01 \x01(\x0e2\".countersign.seal.v1.RefusalReasonR\x06reason*v\n" +
 	"\aPurpose\x12\x17\n" +
 	"\x13PURPOSE_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15PURPOSE_REQUEST_STATE\x10\x01\x12#\n" +
-	"\x1fPURPOSE_ENCRYPTED_REQUEST_STATE\x10\x02*\xe7\x04\n" +
+	"\x1fPURPOSE_ENCRYPTED_REQUEST_STATE\x10\x02\x12\x12\n" +
+	"\x0ePURPOSE_CURSOR\x10\x03*\xe7\x04\n" +
 	"\rRefusalReason\x12\x1e\n" +
 	"\x1aREFUSAL_REASON_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18REFUSAL_REASON_TOO_LARGE\x10\x01\x12\x1c\n" +
@@ -902,7 +939,8 @@ var file_countersign_seal_v1_seal_proto_goTypes = []any{
 	(*Refusal)(nil),               // 9: countersign.seal.v1.Refusal
 	(*RequestState)(nil),          // 10: countersign.seal.v1.RequestState
 	(*durationpb.Duration)(nil),   // 11: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 12: google.protobuf.Timestamp
+	(*Cursor)(nil),                // 12: countersign.seal.v1.Cursor
+	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
 }
 var file_countersign_seal_v1_seal_proto_depIdxs = []int32{
 	2,  // 0: countersign.seal.v1.Binding.context:type_name -> countersign.seal.v1.Context
@@ -910,24 +948,26 @@ var file_countersign_seal_v1_seal_proto_depIdxs = []int32{
 	3,  // 2: countersign.seal.v1.SealRequest.binding:type_name -> countersign.seal.v1.Binding
 	10, // 3: countersign.seal.v1.SealRequest.request_state:type_name -> countersign.seal.v1.RequestState
 	11, // 4: countersign.seal.v1.SealRequest.time_to_live:type_name -> google.protobuf.Duration
-	12, // 5: countersign.seal.v1.SealResponse.expires_at:type_name -> google.protobuf.Timestamp
-	0,  // 6: countersign.seal.v1.OpenRequest.purpose:type_name -> countersign.seal.v1.Purpose
-	3,  // 7: countersign.seal.v1.OpenRequest.expected:type_name -> countersign.seal.v1.Binding
-	8,  // 8: countersign.seal.v1.OpenResponse.opened:type_name -> countersign.seal.v1.Opened
-	9,  // 9: countersign.seal.v1.OpenResponse.refusal:type_name -> countersign.seal.v1.Refusal
-	10, // 10: countersign.seal.v1.Opened.request_state:type_name -> countersign.seal.v1.RequestState
-	12, // 11: countersign.seal.v1.Opened.issued_at:type_name -> google.protobuf.Timestamp
-	12, // 12: countersign.seal.v1.Opened.expires_at:type_name -> google.protobuf.Timestamp
-	1,  // 13: countersign.seal.v1.Refusal.reason:type_name -> countersign.seal.v1.RefusalReason
-	4,  // 14: countersign.seal.v1.SealerService.Seal:input_type -> countersign.seal.v1.SealRequest
-	6,  // 15: countersign.seal.v1.SealerService.Open:input_type -> countersign.seal.v1.OpenRequest
-	5,  // 16: countersign.seal.v1.SealerService.Seal:output_type -> countersign.seal.v1.SealResponse
-	7,  // 17: countersign.seal.v1.SealerService.Open:output_type -> countersign.seal.v1.OpenResponse
-	16, // [16:18] is the sub-list for method output_type
-	14, // [14:16] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	12, // 5: countersign.seal.v1.SealRequest.cursor:type_name -> countersign.seal.v1.Cursor
+	13, // 6: countersign.seal.v1.SealResponse.expires_at:type_name -> google.protobuf.Timestamp
+	0,  // 7: countersign.seal.v1.OpenRequest.purpose:type_name -> countersign.seal.v1.Purpose
+	3,  // 8: countersign.seal.v1.OpenRequest.expected:type_name -> countersign.seal.v1.Binding
+	8,  // 9: countersign.seal.v1.OpenResponse.opened:type_name -> countersign.seal.v1.Opened
+	9,  // 10: countersign.seal.v1.OpenResponse.refusal:type_name -> countersign.seal.v1.Refusal
+	10, // 11: countersign.seal.v1.Opened.request_state:type_name -> countersign.seal.v1.RequestState
+	13, // 12: countersign.seal.v1.Opened.issued_at:type_name -> google.protobuf.Timestamp
+	13, // 13: countersign.seal.v1.Opened.expires_at:type_name -> google.protobuf.Timestamp
+	12, // 14: countersign.seal.v1.Opened.cursor:type_name -> countersign.seal.v1.Cursor
+	1,  // 15: countersign.seal.v1.Refusal.reason:type_name -> countersign.seal.v1.RefusalReason
+	4,  // 16: countersign.seal.v1.SealerService.Seal:input_type -> countersign.seal.v1.SealRequest
+	6,  // 17: countersign.seal.v1.SealerService.Open:input_type -> countersign.seal.v1.OpenRequest
+	5,  // 18: countersign.seal.v1.SealerService.Seal:output_type -> countersign.seal.v1.SealResponse
+	7,  // 19: countersign.seal.v1.SealerService.Open:output_type -> countersign.seal.v1.OpenResponse
+	18, // [18:20] is the sub-list for method output_type
+	16, // [16:18] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_countersign_seal_v1_seal_proto_init() }

@@ -34,7 +34,8 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// SealerService seals and opens request state. Every call needs a deadline.
+// SealerService seals and opens request state and cursors. Every call needs a
+// deadline.
 //
 // A sealer that has no keys, or keys older than it may use, answers UNAVAILABLE.
 // The caller passes that on as "try again later" and never treats it as a
@@ -42,14 +43,15 @@ const (
 type SealerServiceClient interface {
 	// Seal makes a token from what the caller wants to find again.
 	//
-	// INVALID_ARGUMENT: a field is missing or out of bounds. FAILED_PRECONDITION:
-	// the chain has expired. RESOURCE_EXHAUSTED: the token would be longer than
-	// max_token_bytes.
+	// INVALID_ARGUMENT: a field is missing, out of bounds, or not of this purpose.
+	// FAILED_PRECONDITION: the chain has expired. RESOURCE_EXHAUSTED: the token would
+	// be longer than max_token_bytes.
 	Seal(ctx context.Context, in *SealRequest, opts ...grpc.CallOption) (*SealResponse, error)
 	// Open returns what was sealed, or a refusal. A refusal is an ordinary
 	// response: that a client sent a bad token is not a failure of the call.
 	//
-	// INVALID_ARGUMENT: a field other than the token is missing or out of bounds.
+	// INVALID_ARGUMENT: a field other than the token is missing, out of bounds, or
+	// not of this purpose.
 	Open(ctx context.Context, in *OpenRequest, opts ...grpc.CallOption) (*OpenResponse, error)
 }
 
@@ -85,7 +87,8 @@ func (c *sealerServiceClient) Open(ctx context.Context, in *OpenRequest, opts ..
 // All implementations must embed UnimplementedSealerServiceServer
 // for forward compatibility.
 //
-// SealerService seals and opens request state. Every call needs a deadline.
+// SealerService seals and opens request state and cursors. Every call needs a
+// deadline.
 //
 // A sealer that has no keys, or keys older than it may use, answers UNAVAILABLE.
 // The caller passes that on as "try again later" and never treats it as a
@@ -93,14 +96,15 @@ func (c *sealerServiceClient) Open(ctx context.Context, in *OpenRequest, opts ..
 type SealerServiceServer interface {
 	// Seal makes a token from what the caller wants to find again.
 	//
-	// INVALID_ARGUMENT: a field is missing or out of bounds. FAILED_PRECONDITION:
-	// the chain has expired. RESOURCE_EXHAUSTED: the token would be longer than
-	// max_token_bytes.
+	// INVALID_ARGUMENT: a field is missing, out of bounds, or not of this purpose.
+	// FAILED_PRECONDITION: the chain has expired. RESOURCE_EXHAUSTED: the token would
+	// be longer than max_token_bytes.
 	Seal(context.Context, *SealRequest) (*SealResponse, error)
 	// Open returns what was sealed, or a refusal. A refusal is an ordinary
 	// response: that a client sent a bad token is not a failure of the call.
 	//
-	// INVALID_ARGUMENT: a field other than the token is missing or out of bounds.
+	// INVALID_ARGUMENT: a field other than the token is missing, out of bounds, or
+	// not of this purpose.
 	Open(context.Context, *OpenRequest) (*OpenResponse, error)
 	mustEmbedUnimplementedSealerServiceServer()
 }
