@@ -52,7 +52,7 @@ type Tracing struct {
 	provider trace.TracerProvider
 	tracer   trace.Tracer
 	// release ends the export; nil where there is none.
-	release func() error
+	release func()
 }
 
 // Process is what makes the spans.
@@ -106,11 +106,14 @@ func Open(
 		sdktrace.WithBatcher(wordless{exporter}),
 	)
 	tracing := New(provider)
-	tracing.release = func() error {
+	tracing.release = func() {
 		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 		defer cancel()
 
-		return errors.Join(provider.Shutdown(ctx), disconnect())
+		err := errors.Join(provider.Shutdown(ctx), disconnect())
+		if err != nil {
+			logger.Warn("the last spans were not exported", "error", err)
+		}
 	}
 
 	return tracing, nil
@@ -122,17 +125,10 @@ func New(provider trace.TracerProvider) *Tracing {
 }
 
 // Close sends what has not been sent, if the collector takes it soon.
-func (t *Tracing) Close() error {
-	if t == nil || t.release == nil {
-		return nil
+func (t *Tracing) Close() {
+	if t != nil && t.release != nil {
+		t.release()
 	}
-
-	err := t.release()
-	if err != nil {
-		return fmt.Errorf("stop exporting traces: %w", err)
-	}
-
-	return nil
 }
 
 // Start begins a span, a child of the one in ctx. The caller ends it. Without a

@@ -11,6 +11,7 @@ import (
 	"github.com/countersign-mcp/countersign/services/internal/certificates"
 	"github.com/countersign-mcp/countersign/services/internal/config"
 	"github.com/countersign-mcp/countersign/services/internal/listener"
+	"github.com/countersign-mcp/countersign/services/internal/tracing"
 	"github.com/countersign-mcp/countersign/services/mcpedge/transport/http"
 	"github.com/countersign-mcp/countersign/services/sealer/keysource"
 )
@@ -54,6 +55,8 @@ type Config struct {
 	SealerTLS certificates.Files `yaml:"sealerTLS"`
 	// EmbeddedSealer configures the sealer in this process.
 	EmbeddedSealer EmbeddedSealer `yaml:"embeddedSealer"`
+	// Tracing is where the spans of requests go; by default there are none.
+	Tracing tracing.Configuration `yaml:"tracing"`
 	// Handlers are the handler services. Where two offer the same name, the first
 	// keeps it.
 	Handlers []Handler `yaml:"handlers"`
@@ -163,6 +166,7 @@ func defaults() Config {
 		Server:           ServerInfo{Name: "countersign", Version: version},
 		Principal:        Principal{Source: sourceAnonymous},
 		EmbeddedSealer:   EmbeddedSealer{Keys: keysource.Defaults()},
+		Tracing:          tracing.Defaults(),
 		Limits: Limits{
 			MaxBodyBytes:                 4 << 20,
 			MaxDepth:                     64,
@@ -218,6 +222,8 @@ func (c *Config) check() error {
 		err := c.EmbeddedSealer.Keys.Check()
 		demand(err == nil, "embeddedSealer.keys: %w", err)
 	}
+	err = c.Tracing.Check()
+	demand(err == nil, "tracing.%w", err)
 	demand(len(c.Handlers) > 0, "handlers: name at least one")
 	names := map[string]bool{}
 	for i, handler := range c.Handlers {

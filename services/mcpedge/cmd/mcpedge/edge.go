@@ -2,18 +2,14 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
 	"log/slog"
 	"net/http"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 
 	sealv1 "github.com/countersign-mcp/countersign/proto/gen/go/countersign/seal/v1"
-	"github.com/countersign-mcp/countersign/services/internal/certificates"
 	"github.com/countersign-mcp/countersign/services/internal/operations"
 	"github.com/countersign-mcp/countersign/services/mcpedge/catalog"
 	"github.com/countersign-mcp/countersign/services/mcpedge/failure"
@@ -39,7 +35,8 @@ type edge struct {
 	modern        *modern.Server
 }
 
-func newEdge(config Config, sealer *sealerConnection, handlers *handlerConnections, registry *prometheus.Registry, logger *slog.Logger) *edge {
+func newEdge(config Config, sealer *sealerConnection, handlers *handlerConnections, around surroundings) *edge {
+	registry, logger := around.registry, around.logger
 	metrics := telemetry.New(registry)
 	subscriptions := subscription.NewHub(config.Limits.MaxSubscriptions, config.Limits.MaxSubscriptionsPerPrincipal)
 	entries := catalog.New(handlers.list, logger, observers{metrics, subscriptions})
@@ -57,6 +54,7 @@ func newEdge(config Config, sealer *sealerConnection, handlers *handlerConnectio
 		Renderer:       render.NewRenderer(render.ServerInfo{Name: config.Server.Name, Version: config.Server.Version, Title: config.Server.Title}),
 		Metrics:        metrics,
 		Logger:         logger,
+		Tracing:        around.tracing,
 		Now:            time.Now,
 		RequestTimeout: config.Limits.RequestTimeout.Duration(),
 		ChainLifetime:  config.Limits.ChainLifetime.Duration(),
@@ -143,24 +141,4 @@ func checks(sealer *sealerConnection, handlers *handlerConnections, entries *cat
 		})
 	}
 	return list
-}
-
-// dial connects to a service; the connection is made when it is first used.
-func dial(target string, files certificates.Files, logger *slog.Logger, serviceConfig string, options ...grpc.DialOption) (*grpc.ClientConn, func() error, error) {
-	transport := insecure.NewCredentials()
-	closeFiles := func() error { return nil }
-	if files.Configured() {
-		source, err := certificates.Open(files, logger)
-		if err != nil {
-			return nil, nil, err
-		}
-		closeFiles = source.Close
-		transport = source.ClientCredentials("")
-	}
-	options = append([]grpc.DialOption{grpc.WithTransportCredentials(transport), grpc.WithDefaultServiceConfig(serviceConfig)}, options...)
-	connection, err := grpc.NewClient(target, options...)
-	if err != nil {
-		return nil, nil, errors.Join(err, closeFiles())
-	}
-	return connection, func() error { return errors.Join(connection.Close(), closeFiles()) }, nil
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/countersign-mcp/countersign/services/internal/listener"
 	"github.com/countersign-mcp/countersign/services/internal/operations"
+	"github.com/countersign-mcp/countersign/services/internal/tracing"
 )
 
 // version is the edge's version; a release build sets it.
@@ -79,17 +80,23 @@ func withEdge(config Config, run func(*edge, context.Context) error) error {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 
-	sealer, err := connectSealer(ctx, config, registry, logger)
+	traces, err := tracing.Open(ctx, config.Tracing, tracing.Process{Service: "mcpedge", Version: version}, registry, logger)
+	if err != nil {
+		return err
+	}
+	defer traces.Close()
+	around := surroundings{registry: registry, tracing: traces, logger: logger}
+	sealer, err := connectSealer(ctx, config, around)
 	if err != nil {
 		return err
 	}
 	defer sealer.close()
-	handlers, err := connectHandlers(config, logger)
+	handlers, err := connectHandlers(config, around)
 	if err != nil {
 		return err
 	}
 	defer handlers.close()
-	return run(newEdge(config, sealer, handlers, registry, logger), ctx)
+	return run(newEdge(config, sealer, handlers, around), ctx)
 }
 
 // converse serves the client that started this process. Its first requests wait

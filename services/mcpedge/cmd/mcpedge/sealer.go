@@ -14,6 +14,7 @@ import (
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 
 	sealv1 "github.com/countersign-mcp/countersign/proto/gen/go/countersign/seal/v1"
+	"github.com/countersign-mcp/countersign/services/internal/tracing"
 	"github.com/countersign-mcp/countersign/services/mcpedge/state"
 	"github.com/countersign-mcp/countersign/services/sealer/keyring"
 	"github.com/countersign-mcp/countersign/services/sealer/server"
@@ -37,18 +38,24 @@ const retryElsewhere = `{"loadBalancingConfig":[{"round_robin":{}}],"methodConfi
 	"name":[{"service":"countersign.seal.v1.SealerService"}],
 	"retryPolicy":{"maxAttempts":4,"initialBackoff":"0.01s","maxBackoff":"0.2s","backoffMultiplier":2,"retryableStatusCodes":["UNAVAILABLE"]}}]}`
 
-func connectSealer(ctx context.Context, config Config, registry *prometheus.Registry, logger *slog.Logger) (*sealerConnection, error) {
+func connectSealer(ctx context.Context, config Config, around surroundings) (*sealerConnection, error) {
 	if config.Sealer == sealerEmbedded {
-		return embedSealer(ctx, config.EmbeddedSealer, registry, logger)
+		return embedSealer(ctx, config.EmbeddedSealer, around.registry, around.logger)
 	}
-	connection, closer, err := dial(config.Sealer, config.SealerTLS, logger, retryElsewhere)
+	transport, closer, err := around.transport("sealer", config.SealerTLS)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the sealer: %w", err)
+	}
+	// The sealer has no use for the client's baggage.
+	connection, err := dial(config.Sealer, transport, retryElsewhere, around.tracing.DialOptions(tracing.TraceAlone,
+		sealv1.SealerService_Seal_FullMethodName, sealv1.SealerService_Open_FullMethodName)...)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("connect to the sealer: %w", err), closer())
 	}
 	health := healthv1.NewHealthClient(connection)
 	return &sealerConnection{
 		client: sealv1.NewSealerServiceClient(connection),
-		closer: closer,
+		closer: func() error { return errors.Join(connection.Close(), closer()) },
 		check: func(ctx context.Context) error {
 			response, err := health.Check(ctx, &healthv1.HealthCheckRequest{Service: sealv1.SealerService_ServiceDesc.ServiceName})
 			if err == nil && response.GetStatus() != healthv1.HealthCheckResponse_SERVING {

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/countersign-mcp/countersign/services/internal/certificates"
+	"github.com/countersign-mcp/countersign/services/internal/tracing"
+)
+
+// surroundings are what every connection of the edge takes part in.
+type surroundings struct {
+	registry *prometheus.Registry
+	tracing  *tracing.Tracing
+	logger   *slog.Logger
+}
+
+// transport opens the certificates of the connections to one service, or makes them
+// speak plaintext. Use says in the metrics what the certificates are for.
+func (s surroundings) transport(use string, files certificates.Files) (credentials.TransportCredentials, func() error, error) {
+	if !files.Configured() {
+		return insecure.NewCredentials(), func() error { return nil }, nil
+	}
+	source, err := certificates.Open(files, s.logger)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := source.Register(s.registry, use); err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("register metrics of certificates: %w", err), source.Close())
+	}
+	return source.ClientCredentials(""), source.Close, nil
+}
+
+// dial connects to a service; the connection is made when it is first used.
+func dial(target string, transport credentials.TransportCredentials, serviceConfig string, options ...grpc.DialOption) (*grpc.ClientConn, error) {
+	return grpc.NewClient(target, append([]grpc.DialOption{
+		grpc.WithTransportCredentials(transport), grpc.WithDefaultServiceConfig(serviceConfig),
+	}, options...)...)
+}
