@@ -45,7 +45,7 @@ test: toolchain test-unit test-fips test-vectors test-end-to-end ## Set up what 
 .PHONY: test-unit
 test-unit: ## Run every module's own tests, with the race detector.
 	@for module in $(UNIT_MODULES); do \
-	  $(TIMED) "unit tests of $$module" go test -C $$module $(RACE) -shuffle=on ./...; \
+	  $(TIMED) "unit tests of $$module" go test -C $$module $(RACE) -shuffle=on ./... || exit 1; \
 	done
 
 .PHONY: test-fips
@@ -63,7 +63,7 @@ test-end-to-end: build/venv/installed test/typescript/node_modules/installed ## 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target with FUZZTIME (20000x) inputs each.
 	@for module in $(UNIT_MODULES); do \
-	  $(TIMED) "fuzz targets of $$module" tools/fuzz.sh $$module $(FUZZTIME); \
+	  $(TIMED) "fuzz targets of $$module" tools/fuzz.sh $$module $(FUZZTIME) || exit 1; \
 	done
 
 .PHONY: vectors
@@ -73,13 +73,13 @@ vectors: ## Write the token vectors again, from the code.
 .PHONY: lint
 lint: $(LINTER) ## Run all linters over all modules.
 	@for module in $(filter-out ./proto/gen/go,$(MODULES)); do \
-	  (cd $$module && $(CURDIR)/$(TIMED) "lint of $$module" $(LINTER) run --allow-serial-runners --config $(CURDIR)/.golangci.yaml ./...); \
+	  (cd $$module && $(CURDIR)/$(TIMED) "lint of $$module" $(LINTER) run --allow-serial-runners --config $(CURDIR)/.golangci.yaml ./...) || exit 1; \
 	done
 
 .PHONY: format
 format: $(LINTER) tools/node_modules/installed ## Format the Go code and the contracts.
 	@for module in $(filter-out ./proto/gen/go,$(MODULES)); do \
-	  (cd $$module && $(LINTER) fmt --config $(CURDIR)/.golangci.yaml ./...); \
+	  (cd $$module && $(LINTER) fmt --config $(CURDIR)/.golangci.yaml ./...) || exit 1; \
 	done
 	@PATH=$(BUF_PATH) buf format --write
 
@@ -105,7 +105,7 @@ check-generated: tools/node_modules/installed ## Check that the generated code i
 .PHONY: check-modules
 check-modules: ## Check that every go.mod says what its module needs, no more and no less.
 	@for module in $(MODULES); do \
-	  $(TIMED) "go.mod of $$module" go -C $$module mod tidy -diff; \
+	  $(TIMED) "go.mod of $$module" go -C $$module mod tidy -diff || exit 1; \
 	done
 
 .PHONY: check-licences

@@ -10,14 +10,14 @@ import (
 
 func TestClosingTheResponseCancelsTheHandler(t *testing.T) {
 	started, cancelled := make(chan struct{}), make(chan struct{})
-	address := serveHandler(t, func(server *handler.Server) {
-		handler.Tool(server, "wait", func(ctx *handler.Context, _ struct{}) (string, error) {
-			close(started)
-			<-ctx.Done()
-			close(cancelled)
-			return "", ctx.Err()
-		}, handler.Description("Waits until the call is cancelled."))
-	})
+	server := handler.NewServer("waiter")
+	handler.Tool(server, "wait", func(ctx *handler.Context, _ struct{}) (string, error) {
+		close(started)
+		<-ctx.Done()
+		close(cancelled)
+		return "", ctx.Err()
+	}, handler.Description("Waits until the call is cancelled."))
+	address := deployment.ServeHandler(t, server)
 	edge := deployment.Edge{Handlers: map[string]string{"waiter": address}}.Start(t)
 	c := newClient(t, edge.MCP())
 

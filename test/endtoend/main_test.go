@@ -1,14 +1,11 @@
 package endtoend_test
 
 import (
-	"context"
-	"net"
 	"net/http"
 	"testing"
 
 	"go.uber.org/goleak"
 
-	handler "github.com/countersign-mcp/countersign/services/handlers/go"
 	"github.com/countersign-mcp/countersign/test/client"
 	"github.com/countersign-mcp/countersign/test/deployment"
 )
@@ -34,27 +31,6 @@ func examples(t *testing.T) map[string]string {
 		"refunds":    deployment.StartHandler(t, "refunds").Address,
 		"everything": deployment.StartHandler(t, "everything").Address,
 	}
-}
-
-// serveHandler serves a handler service of the test's own and returns its address.
-func serveHandler(t *testing.T, register func(*handler.Server)) string {
-	t.Helper()
-	server := handler.NewServer("test")
-	register(server)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(ctx, listener, handler.Options{}) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil {
-			t.Errorf("the handler service ended: %v", err)
-		}
-	})
-	return listener.Addr().String()
 }
 
 // newClient returns a client whose connections are closed with the test.

@@ -34,7 +34,7 @@ func TestEveryMetricIsDocumentedAndEveryDocumentedMetricExists(t *testing.T) {
 	certificate := deployment.NewCertificate(t)
 	sealer := deployment.Sealer{Certificate: certificate}.Start(t)
 	handlers := examples(t)
-	handlers["hoarder"] = serveHandler(t, registerHoarder)
+	handlers["hoarder"] = deployment.ServeHandler(t, newHoarder())
 	edge := deployment.Edge{Sealer: sealer, SealerCertificate: certificate, Handlers: handlers}.Start(t)
 	causeEveryEvent(t, newClient(t, edge.MCP()))
 
@@ -61,8 +61,10 @@ func TestEveryMetricIsDocumentedAndEveryDocumentedMetricExists(t *testing.T) {
 	}
 }
 
-// registerHoarder offers a tool that wants to remember more than a client carries.
-func registerHoarder(server *handler.Server) {
+// newHoarder returns a handler service whose tool wants to remember more than a
+// client carries.
+func newHoarder() *handler.Server {
+	server := handler.NewServer("hoarder")
 	handler.Tool(server, "hoard", func(ctx *handler.Context, _ struct{}) (string, error) {
 		if err := ctx.State().Set("hoard", strings.Repeat("gold ", 8000)); err != nil {
 			return "", err
@@ -70,6 +72,7 @@ func registerHoarder(server *handler.Server) {
 		_, err := ctx.Confirm("Keep all of it?")
 		return "", err
 	}, handler.Description("Wants to remember too much."))
+	return server
 }
 
 // causeEveryEvent makes what the metrics count happen once: a metric with labels is
