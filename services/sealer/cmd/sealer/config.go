@@ -8,6 +8,7 @@ import (
 	"github.com/countersign-mcp/countersign/services/internal/certificates"
 	"github.com/countersign-mcp/countersign/services/internal/config"
 	"github.com/countersign-mcp/countersign/services/internal/listener"
+	"github.com/countersign-mcp/countersign/services/internal/tracing"
 	"github.com/countersign-mcp/countersign/services/sealer/keysource"
 )
 
@@ -27,6 +28,8 @@ type Configuration struct {
 	TLS certificates.Files `yaml:"tls"`
 	// Keys are where the root keys come from.
 	Keys keysource.Configuration `yaml:"keys"`
+	// Tracing is where the spans of calls go; by default there are none.
+	Tracing tracing.Configuration `yaml:"tracing"`
 	// MaxMessageBytes is the largest message that is accepted or sent. It must hold a
 	// request state. Default 4MiB.
 	MaxMessageBytes config.Bytes `yaml:"maxMessageBytes"`
@@ -38,6 +41,7 @@ func loadConfiguration(path string) (*Configuration, error) {
 		Listen:           "127.0.0.1:8091",
 		OperationsListen: "127.0.0.1:8092",
 		Keys:             keysource.Defaults(),
+		Tracing:          tracing.Defaults(),
 		MaxMessageBytes:  4 << 20,
 	}
 
@@ -80,6 +84,11 @@ func (c *Configuration) check() error {
 
 	if c.MaxMessageBytes <= 0 || c.MaxMessageBytes > math.MaxInt32 {
 		return errors.New("maxMessageBytes must be more than zero and less than 2GiB")
+	}
+
+	err = c.Tracing.Check()
+	if err != nil {
+		return fmt.Errorf("tracing.%w", err)
 	}
 
 	err = c.Keys.Check()

@@ -29,6 +29,8 @@ func TestAConfigurationFileIsCheckedFieldByField(t *testing.T) {
 		"maxMessageBytes: 0\nkeys: {source: ephemeral}":                                           "maxMessageBytes",
 		"listen: 127.0.0.1:0":                                                                     "keys: source is missing",
 		"keys: {source: ephemeral, hardAge: 2h}":                                                  "keys: activation delay",
+		"keys: {source: ephemeral}\ntracing: {endpoint: 'collector:4317', sampleRatio: 2}":        "tracing.sampleRatio: must be",
+		"keys: {source: ephemeral}\ntracing: {endpoint: 'collector:4317', insecure: true}":        "",
 	} {
 		path := filepath.Join(t.TempDir(), "sealer.yaml")
 		check(t, os.WriteFile(path, []byte(text), 0o600))

@@ -23,6 +23,7 @@ import (
 	"github.com/countersign-mcp/countersign/services/internal/certificates"
 	"github.com/countersign-mcp/countersign/services/internal/listener"
 	"github.com/countersign-mcp/countersign/services/internal/operations"
+	"github.com/countersign-mcp/countersign/services/internal/tracing"
 	"github.com/countersign-mcp/countersign/services/sealer/keyring"
 	"github.com/countersign-mcp/countersign/services/sealer/server"
 )
@@ -94,6 +95,19 @@ func newService(
 
 		options = append(options, grpc.Creds(opened.ServerCredentials()))
 	}
+
+	traces, err := tracing.Open(ctx, configuration.Tracing, tracing.Process{Service: "sealer", Version: version}, made.registry, logger)
+	if err != nil {
+		return nil, errors.Join(err, made.release())
+	}
+
+	closeCertificates := made.release
+	made.release = func() error {
+		traces.Close()
+
+		return closeCertificates()
+	}
+	options = append(options, traces.ServerOptions(sealv1.SealerService_Seal_FullMethodName, sealv1.SealerService_Open_FullMethodName)...)
 
 	made.grpc = grpc.NewServer(options...)
 	sealv1.RegisterSealerServiceServer(made.grpc, sealer)
