@@ -40,7 +40,7 @@ build: ## Build all programs into build/bin.
 	@go build -C services/handlers/examples -o $(CURDIR)/build/bin/ ./refunds ./everything
 
 .PHONY: test
-test: toolchain test-unit test-fips test-vectors test-end-to-end ## Set up what the tests need and run all of them.
+test: toolchain test-unit test-fips test-vectors test-end-to-end conformance ## Set up what the tests need and run all of them.
 
 .PHONY: test-unit
 test-unit: ## Run every module's own tests, with the race detector.
@@ -58,7 +58,11 @@ test-vectors: build/venv/installed ## Open our tokens with the verifier that is 
 
 .PHONY: test-end-to-end
 test-end-to-end: build/venv/installed test/typescript/node_modules/installed ## Run the suite as processes, with the official clients.
-	@COUNTERSIGN_PYTHON=$(PYTHON) $(TIMED) "end to end" go test -C test -count=1 -p 1 ./...
+	@COUNTERSIGN_PYTHON=$(PYTHON) $(TIMED) "end to end" go test -C test -count=1 -p 1 -skip TestServerPassesTheOfficialSuite ./...
+
+.PHONY: conformance
+conformance: test/conformance/node_modules/installed ## Run the official conformance suite against the programs.
+	@$(TIMED) "official conformance suite" go test -C test -count=1 -v -run TestServerPassesTheOfficialSuite ./conformance
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target with FUZZTIME (20000x) inputs each.
@@ -122,7 +126,7 @@ toolchain: ## Check that this machine has Go, Node.js and Python.
 
 .PHONY: clean
 clean: ## Remove everything that was built.
-	@rm -rf build tools/node_modules test/typescript/node_modules
+	@rm -rf build tools/node_modules test/typescript/node_modules test/conformance/node_modules
 
 .PHONY: linter
 linter: $(LINTER) ## Build golangci-lint.
