@@ -18,7 +18,6 @@
 package catalog
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -120,25 +119,6 @@ type Snapshot struct {
 	Problems []Problem
 }
 
-// Lists are the entries of each kind as JSON, sorted by name.
-type Lists struct {
-	Tools, Prompts, Resources, ResourceTemplates List
-}
-
-// List is the entries of one kind.
-type List struct {
-	// Elements are the entries, each the exact text of a JSON object.
-	Elements [][]byte
-	// Cache is how long a client may keep the list: the strictest hint of all
-	// handlers that have entries in it.
-	Cache *handlerv1.CacheHint
-}
-
-// equal says whether two lists have the same elements.
-func (l List) equal(other List) bool {
-	return slices.EqualFunc(l.Elements, other.Elements, bytes.Equal)
-}
-
 // Problem is an entry that was left out.
 type Problem struct {
 	// Handler is the name of the handler that offers it.
@@ -236,37 +216,6 @@ func sorted[T any](m map[string]T, name func(T) string) []T {
 	}
 	slices.SortFunc(values, func(a, b T) int { return strings.Compare(name(a), name(b)) })
 	return values
-}
-
-// list writes a list, with the strictest hint of the handlers that are in it.
-func list[T any](descriptions []Description, values []T, entry func(T) *Entry) List {
-	l := List{Elements: make([][]byte, len(values))}
-	involved := map[*Handler]bool{}
-	for i, value := range values {
-		l.Elements[i] = entry(value).JSON
-		involved[entry(value).Handler] = true
-	}
-	for _, d := range descriptions {
-		if involved[d.Handler] {
-			l.Cache = strictest(l.Cache, d.Catalog.GetCache())
-		}
-	}
-	return l
-}
-
-// strictest returns the hint that both hints allow; a is nil for no hint yet.
-func strictest(a, b *handlerv1.CacheHint) *handlerv1.CacheHint {
-	if b == nil {
-		b = &handlerv1.CacheHint{}
-	}
-	if a == nil {
-		return b
-	}
-	hint := &handlerv1.CacheHint{TtlMs: min(a.GetTtlMs(), b.GetTtlMs()), Scope: handlerv1.CacheScope_CACHE_SCOPE_PRIVATE}
-	if a.GetScope() == handlerv1.CacheScope_CACHE_SCOPE_PUBLIC && b.GetScope() == handlerv1.CacheScope_CACHE_SCOPE_PUBLIC {
-		hint.Scope = handlerv1.CacheScope_CACHE_SCOPE_PUBLIC
-	}
-	return hint
 }
 
 // builder adds one handler's entries to a snapshot.
@@ -380,6 +329,8 @@ func handlerOf[T held](entry T) *Handler {
 func (b builder) accept(kind, name string, holder *Handler, err error) bool {
 	switch {
 	case err != nil:
+	case len(name) > MaxNameBytes:
+		err = errLong
 	case holder == nil:
 		return true
 	case holder == b.description.Handler:

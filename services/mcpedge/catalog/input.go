@@ -11,6 +11,7 @@ import (
 var (
 	errToolName = errors.New("a tool's name must be 1 to 128 letters, digits, underscores, hyphens and dots")
 	errNoName   = errors.New("it has no name")
+	errLong     = fmt.Errorf("its name is longer than %d bytes", MaxNameBytes)
 	errTwice    = errors.New("the handler offers it twice")
 )
 

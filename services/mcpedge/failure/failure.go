@@ -50,10 +50,11 @@ const (
 
 	TooManySubscriptions Reason = "too_many_subscriptions"
 
-	// Questions, answers and request state.
+	// Questions, answers, and what travels sealed.
 
 	InvalidAnswer       Reason = "invalid_answer"
 	RequestStateRefused Reason = "request_state_refused"
+	CursorRefused       Reason = "cursor_refused"
 	MissingCapability   Reason = "missing_capability"
 	SealerUnavailable   Reason = "sealer_unavailable"
 	SealerFailed        Reason = "sealer_failed"
@@ -117,8 +118,9 @@ var forms = map[Reason]form{
 
 	InvalidAnswer:       {code: jsonrpc.CodeInvalidParams, status: http.StatusOK, sentence: "an input response is not valid"},
 	RequestStateRefused: {code: jsonrpc.CodeInvalidParams, status: http.StatusOK, sentence: "the requestState is not valid", frozen: true},
+	CursorRefused:       {code: jsonrpc.CodeInvalidParams, status: http.StatusOK, sentence: "invalid cursor", frozen: true},
 	MissingCapability:   {code: jsonrpc.CodeMissingClientCapability, status: http.StatusBadRequest, sentence: "a required client capability was not declared"},
-	SealerUnavailable:   {code: jsonrpc.CodeInternalError, status: http.StatusServiceUnavailable, sentence: "request state cannot be handled now; try again", frozen: true, retryAfter: time.Second, alarming: true},
+	SealerUnavailable:   {code: jsonrpc.CodeInternalError, status: http.StatusServiceUnavailable, sentence: "this request cannot be served now; try again", frozen: true, retryAfter: time.Second, alarming: true},
 	SealerFailed:        {code: jsonrpc.CodeInternalError, status: http.StatusOK, sentence: "internal error", frozen: true, alarming: true},
 
 	HandlerUnavailable: {code: jsonrpc.CodeInternalError, status: http.StatusServiceUnavailable, sentence: "the service behind this request cannot be reached now; try again", retryAfter: time.Second, alarming: true},

@@ -3,13 +3,11 @@ package modern
 import (
 	"bytes"
 
+	"github.com/countersign-mcp/countersign/services/mcpedge/catalog"
 	"github.com/countersign-mcp/countersign/services/mcpedge/failure"
 	"github.com/countersign-mcp/countersign/services/mcpedge/jsonrpc"
 	"github.com/countersign-mcp/countersign/services/mcpedge/state"
 )
-
-// maxTargetBytes is how long a name or URI may be: what the sealer binds to.
-const maxTargetBytes = 4096
 
 // call is a request whose metadata, headers and members have been read. Values
 // that belong to somebody else are slices of the body.
@@ -25,7 +23,7 @@ type call struct {
 	ref, argument, context       []byte
 	notifications                []byte
 	inputResponses, requestState []byte
-	hasCursor                    bool
+	cursor                       []byte
 }
 
 // newCall reads a request. It checks in this order: `_meta` is there and well
@@ -58,7 +56,7 @@ func newCall(request Request) (*call, error) {
 			case "requestState":
 				c.requestState = present(value)
 			case "cursor":
-				c.hasCursor = present(value) != nil
+				c.cursor = present(value)
 			}
 			return nil
 		})
@@ -121,8 +119,8 @@ func target(member string, value []byte) (string, error) {
 	if err != nil || text == "" {
 		return "", failure.Newf(failure.InvalidParams, "params.%s is not a non-empty string", member)
 	}
-	if len(text) > maxTargetBytes {
-		return "", failure.Newf(failure.InvalidParams, "params.%s is longer than %d bytes", member, maxTargetBytes)
+	if len(text) > catalog.MaxNameBytes {
+		return "", failure.Newf(failure.InvalidParams, "params.%s is longer than %d bytes", member, catalog.MaxNameBytes)
 	}
 	return text, nil
 }

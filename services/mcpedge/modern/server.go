@@ -71,6 +71,8 @@ type Options struct {
 	ChainLifetime time.Duration
 	// KeepAlive is how often a silent stream is kept alive.
 	KeepAlive time.Duration
+	// PageSize is how many entries a page of a list has at most; 0 is no bound.
+	PageSize int
 }
 
 // Server serves requests. It is safe for concurrent use.
@@ -160,8 +162,11 @@ func (s *Server) serve(ctx context.Context, c *call, sink Sink) ([]byte, error) 
 // quote what it sent, so the log has the reason and the cause alone.
 func (s *Server) failed(ctx context.Context, name string, e *failure.Error, took time.Duration) {
 	s.Metrics.Failed(name, string(e.Reason), took)
-	if e.Reason == failure.RequestStateRefused {
+	switch e.Reason {
+	case failure.RequestStateRefused:
 		s.Metrics.StateRefused(e.Detail)
+	case failure.CursorRefused:
+		s.Metrics.CursorRefused(e.Detail)
 	}
 	level := slog.LevelInfo
 	if e.Alarming() {
@@ -185,33 +190,4 @@ func (s *Server) discover(context.Context, *call, Sink) ([]byte, error) {
 		discovery.Instructions = snapshot.Instructions
 	}
 	return s.Renderer.Discover(discovery)
-}
-
-func (s *Server) listTools(_ context.Context, c *call, _ Sink) ([]byte, error) {
-	return s.list(c, "tools", func(lists *catalog.Lists) *catalog.List { return &lists.Tools })
-}
-
-func (s *Server) listPrompts(_ context.Context, c *call, _ Sink) ([]byte, error) {
-	return s.list(c, "prompts", func(lists *catalog.Lists) *catalog.List { return &lists.Prompts })
-}
-
-func (s *Server) listResources(_ context.Context, c *call, _ Sink) ([]byte, error) {
-	return s.list(c, "resources", func(lists *catalog.Lists) *catalog.List { return &lists.Resources })
-}
-
-func (s *Server) listResourceTemplates(_ context.Context, c *call, _ Sink) ([]byte, error) {
-	return s.list(c, "resourceTemplates", func(lists *catalog.Lists) *catalog.List { return &lists.ResourceTemplates })
-}
-
-func (s *Server) list(c *call, member string, pick func(*catalog.Lists) *catalog.List) ([]byte, error) {
-	// A list is one page, so no cursor was ever given out.
-	if c.hasCursor {
-		return nil, failure.Newf(failure.InvalidParams, "invalid cursor")
-	}
-	snapshot, err := s.snapshot()
-	if err != nil {
-		return nil, err
-	}
-	list := pick(&snapshot.Lists)
-	return s.Renderer.List(member, list.Elements, list.Cache)
 }

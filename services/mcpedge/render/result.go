@@ -163,10 +163,11 @@ func (r *Renderer) Complete(response *handlerv1.CompleteResponse) ([]byte, error
 }
 
 // List returns the result of a list method: the elements, each the exact text of
-// an object, under the member's name.
-func (r *Renderer) List(member string, elements [][]byte, hint *handlerv1.CacheHint) ([]byte, error) {
+// an object, under the member's name, and the cursor of the next page, or none.
+func (r *Renderer) List(member string, elements [][]byte, next string, hint *handlerv1.CacheHint) ([]byte, error) {
 	o := r.complete(nil)
 	o.array(member, len(elements), func(i int) { o.text = append(o.text, elements[i]...) })
+	o.optional("nextCursor", next)
 	o.cache(hint)
 	return o.close()
 }

@@ -1,10 +1,11 @@
-// Package state seals request state and opens it again, through the sealer.
+// Package state seals request state and cursors and opens them again, through the
+// sealer.
 //
 // The edge holds no key and decides nothing: it says what a token is bound to, and
 // the sealer answers with the token, with what was in it, or with a refusal. What
 // this package adds is the difference that matters to a client. A refusal is
-// final: RequestStateRefused. A sealer that cannot be reached, has no keys or does
-// not answer in time is not a refusal: SealerUnavailable, try again.
+// final: RequestStateRefused or CursorRefused. A sealer that cannot be reached, has
+// no keys or does not answer in time is not a refusal: SealerUnavailable, try again.
 //
 // The same code serves a sealer in another process and one in this process: both
 // are a SealerServiceClient, see InProcess.
@@ -99,9 +100,7 @@ func (s *Sealer) binding(b Binding) *sealv1.Binding {
 // Seal returns a token. It fails with ErrTooLarge, ErrChainExpired or a
 // *failure.Error.
 func (s *Sealer) Seal(ctx context.Context, binding Binding, state *sealv1.RequestState) (string, error) {
-	callCtx, cancel := context.WithTimeout(ctx, s.options.Timeout)
-	defer cancel()
-	response, err := s.client.Seal(callCtx, &sealv1.SealRequest{
+	response, err := s.seal(ctx, &sealv1.SealRequest{
 		Purpose:       s.purpose,
 		Binding:       s.binding(binding),
 		RequestState:  state,
@@ -122,36 +121,51 @@ func (s *Sealer) Seal(ctx context.Context, binding Binding, state *sealv1.Reques
 
 // Open returns what a token holds. It fails with a *failure.Error.
 func (s *Sealer) Open(ctx context.Context, token string, binding Binding) (*sealv1.RequestState, error) {
-	if len(token) > s.options.MaxTokenBytes {
-		return nil, refused(sealv1.RefusalReason_REFUSAL_REASON_TOO_LARGE)
-	}
-	callCtx, cancel := context.WithTimeout(ctx, s.options.Timeout)
-	defer cancel()
-	response, err := s.client.Open(callCtx, &sealv1.OpenRequest{
+	opened, err := s.open(ctx, failure.RequestStateRefused, &sealv1.OpenRequest{
 		Token:         token,
 		Purpose:       s.purpose,
 		Expected:      s.binding(binding),
 		MaxRound:      s.options.MaxRound,
 		MaxTokenBytes: uint32(s.options.MaxTokenBytes), //nolint:gosec // the configuration bounds it
 	})
+	return opened.GetRequestState(), err
+}
+
+func (s *Sealer) seal(ctx context.Context, request *sealv1.SealRequest) (*sealv1.SealResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
+	defer cancel()
+	return s.client.Seal(ctx, request)
+}
+
+// open asks the sealer, unless the token is too long to be sent; reason is what a
+// refusal is called. It fails with a *failure.Error.
+func (s *Sealer) open(ctx context.Context, reason failure.Reason, request *sealv1.OpenRequest) (*sealv1.Opened, error) {
+	if len(request.GetToken()) > int(request.GetMaxTokenBytes()) {
+		return nil, refused(reason, sealv1.RefusalReason_REFUSAL_REASON_TOO_LARGE)
+	}
+	callCtx, cancel := context.WithTimeout(ctx, s.options.Timeout)
+	defer cancel()
+	response, err := s.client.Open(callCtx, request)
 	if err != nil {
 		return nil, s.failed(ctx, "open", err)
 	}
 	switch result := response.GetResult().(type) {
 	case *sealv1.OpenResponse_Opened:
-		return result.Opened.GetRequestState(), nil
+		return result.Opened, nil
 	case *sealv1.OpenResponse_Refusal:
-		return nil, refused(result.Refusal.GetReason())
+		return nil, refused(reason, result.Refusal.GetReason())
 	default:
 		return nil, failure.New(failure.SealerFailed, errors.New("the sealer gave no result"))
 	}
 }
 
 // Refused is the failure of a request state that is not even a string.
-func Refused() error { return refused(sealv1.RefusalReason_REFUSAL_REASON_MALFORMED) }
+func Refused() error {
+	return refused(failure.RequestStateRefused, sealv1.RefusalReason_REFUSAL_REASON_MALFORMED)
+}
 
-func refused(reason sealv1.RefusalReason) error {
-	return &failure.Error{Reason: failure.RequestStateRefused, Detail: reasonName(reason)}
+func refused(reason failure.Reason, detail sealv1.RefusalReason) error {
+	return &failure.Error{Reason: reason, Detail: reasonName(detail)}
 }
 
 // reasonName writes a reason as metrics do: `other_principal`.

@@ -15,6 +15,7 @@ const (
 	InFlightName         = "countersign_edge_requests_in_flight"
 	QuestionsName        = "countersign_edge_questions_total"
 	StateRefusalsName    = "countersign_edge_request_state_refusals_total"
+	CursorRefusalsName   = "countersign_edge_cursor_refusals_total"
 	DroppedAnswersName   = "countersign_edge_dropped_answers_total"
 	HandlerUpName        = "countersign_edge_handler_up"
 	CatalogEntriesName   = "countersign_edge_catalog_entries"
@@ -40,6 +41,7 @@ type Metrics struct {
 	subscriptions   prometheus.Gauge
 	questions       *prometheus.CounterVec
 	stateRefusals   *prometheus.CounterVec
+	cursorRefusals  *prometheus.CounterVec
 	droppedAnswers  *prometheus.CounterVec
 	droppedProgress prometheus.Counter
 	askRefusals     *prometheus.CounterVec
@@ -71,6 +73,9 @@ func New(registerer prometheus.Registerer) *Metrics {
 		stateRefusals: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: StateRefusalsName, Help: "Request states refused, by the sealer's reason.",
 		}, []string{"reason"}),
+		cursorRefusals: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: CursorRefusalsName, Help: "Cursors of lists refused, by the sealer's reason.",
+		}, []string{"reason"}),
 		droppedAnswers: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: DroppedAnswersName, Help: "Answers not used, by why: the question changed, or it was never shown.",
 		}, []string{"reason"}),
@@ -93,7 +98,7 @@ func New(registerer prometheus.Registerer) *Metrics {
 			Name: CatalogProblemsName, Help: "Entries that handlers offer and that were left out of the catalog.",
 		}),
 	}
-	registerer.MustRegister(m.requests, m.duration, m.inFlight, m.subscriptions, m.questions, m.stateRefusals, m.droppedAnswers,
+	registerer.MustRegister(m.requests, m.duration, m.inFlight, m.subscriptions, m.questions, m.stateRefusals, m.cursorRefusals, m.droppedAnswers,
 		m.droppedProgress, m.askRefusals, m.refusedMessages, m.handlerUp, m.catalogEntries, m.catalogProblems)
 	return m
 }
@@ -143,6 +148,9 @@ func (m *Metrics) MessageRefused(reason string) { m.refusedMessages.WithLabelVal
 
 // StateRefused counts a refused request state.
 func (m *Metrics) StateRefused(reason string) { m.stateRefusals.WithLabelValues(reason).Inc() }
+
+// CursorRefused counts a refused cursor.
+func (m *Metrics) CursorRefused(reason string) { m.cursorRefusals.WithLabelValues(reason).Inc() }
 
 // Reasons for which an answer is not used.
 const (

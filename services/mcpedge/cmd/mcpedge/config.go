@@ -130,6 +130,9 @@ type Limits struct {
 	MaxSubscriptionsPerPrincipal int `yaml:"maxSubscriptionsPerPrincipal"`
 	// KeepAlive is how often a silent stream is kept alive.
 	KeepAlive config.Duration `yaml:"keepAlive"`
+	// PageSize is how many entries a page of a list has at most. A longer list is
+	// read in pages, and each page but the last needs the sealer.
+	PageSize int `yaml:"pageSize"`
 	// SealerTimeout is how long a call of the sealer may take.
 	SealerTimeout config.Duration `yaml:"sealerTimeout"`
 }
@@ -180,6 +183,7 @@ func defaults() Config {
 			MaxSubscriptions:             20000,
 			MaxSubscriptionsPerPrincipal: 100,
 			KeepAlive:                    config.Duration(15 * time.Second),
+			PageSize:                     1000,
 		},
 	}
 }
@@ -290,6 +294,7 @@ func (l *Limits) check() []error {
 	within("maxDepth", int64(l.MaxDepth), 8, 256)
 	within("maxRequestStateBytes", l.MaxRequestStateBytes.Int64(), 512, 1<<20)
 	within("maxHandlerMessageBytes", l.MaxHandlerMessageBytes.Int64(), 1<<10, 1<<30)
+	within("pageSize", int64(l.PageSize), 1, 10000)
 	within("maxRounds", int64(l.MaxRounds), 1, 1000)
 	within("maxSubscriptions", int64(l.MaxSubscriptions), 0, 1<<20)
 	within("maxSubscriptionsPerPrincipal", int64(l.MaxSubscriptionsPerPrincipal), 0, 1<<20)

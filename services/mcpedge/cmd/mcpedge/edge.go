@@ -59,6 +59,7 @@ func newEdge(config Config, sealer *sealerConnection, handlers *handlerConnectio
 		RequestTimeout: config.Limits.RequestTimeout.Duration(),
 		ChainLifetime:  config.Limits.ChainLifetime.Duration(),
 		KeepAlive:      config.Limits.KeepAlive.Duration(),
+		PageSize:       config.Limits.PageSize,
 	})
 	return &edge{
 		config:        config,
