@@ -20,6 +20,7 @@ import (
 
 	handlerv1 "github.com/countersign-mcp/countersign/proto/gen/go/countersign/handler/v1"
 	sealv1 "github.com/countersign-mcp/countersign/proto/gen/go/countersign/seal/v1"
+	"github.com/countersign-mcp/countersign/services/internal/tracing"
 	"github.com/countersign-mcp/countersign/services/mcpedge/catalog"
 	"github.com/countersign-mcp/countersign/services/mcpedge/failure"
 	"github.com/countersign-mcp/countersign/services/mcpedge/handlerfake"
@@ -59,6 +60,7 @@ type options struct {
 	timeout       time.Duration
 	principals    identity.Source
 	catalog       *handlerv1.Catalog
+	tracing       *tracing.Tracing
 }
 
 // switchable is a sealer that can be taken away.
@@ -92,7 +94,7 @@ func newSuite(t *testing.T, run func(*handlerv1.Begin, handlerfake.Stream) error
 		}),
 		Subscriptions: s.hub, KeepAlive: 20 * time.Millisecond,
 		Renderer: render.NewRenderer(render.ServerInfo{Name: "countersign", Version: "1"}),
-		Metrics:  metrics, Logger: logger, Now: now, RequestTimeout: o.timeout, ChainLifetime: o.chainLifetime,
+		Metrics:  metrics, Logger: logger, Tracing: o.tracing, Now: now, RequestTimeout: o.timeout, ChainLifetime: o.chainLifetime,
 	})
 	endpoint := httptest.NewServer(mcphttp.NewHandler(mcphttp.Options{
 		Server: server, Principals: o.principals, Logger: logger,
