@@ -115,6 +115,9 @@ type Snapshot struct {
 	Lists Lists
 	// Instructions are the handlers' instructions, one paragraph each.
 	Instructions string
+	// Missing are the names of handlers that have not described themselves yet, so that
+	// the lists lack their entries.
+	Missing []string
 	// Problems are the entries that were left out, and why.
 	Problems []Problem
 }
@@ -136,7 +139,8 @@ func (p Problem) String() string {
 	return fmt.Sprintf("the %s %q of handler %q is left out: %s", p.Kind, p.Name, p.Handler, p.Text)
 }
 
-// Description is a handler with the catalog it described.
+// Description is a handler with the catalog it described; nil for one that has not
+// yet.
 type Description struct {
 	Handler *Handler
 	Catalog *handlerv1.Catalog
@@ -149,6 +153,10 @@ func NewSnapshot(descriptions []Description) *Snapshot {
 	templates := map[string]*Resource{}
 	var instructions []string
 	for _, d := range descriptions {
+		if d.Catalog == nil {
+			s.Missing = append(s.Missing, d.Handler.Name)
+			continue
+		}
 		b := builder{snapshot: s, description: d, templates: templates}
 		for _, tool := range d.Catalog.GetTools() {
 			b.addTool(tool)

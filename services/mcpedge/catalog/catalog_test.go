@@ -162,6 +162,19 @@ func TestAListIsKeptAsLongAsTheStrictestHandlerAllows(t *testing.T) {
 	}
 }
 
+func TestAListThatLacksAHandlerIsNotKept(t *testing.T) {
+	snapshot := NewSnapshot([]Description{
+		{&Handler{Name: "a"}, &handlerv1.Catalog{Cache: public(5000), Tools: []*handlerv1.Tool{tool("a")}}},
+		{&Handler{Name: "b"}, nil},
+	})
+	if len(snapshot.Missing) != 1 || snapshot.Missing[0] != "b" || len(snapshot.Lists.Tools.Elements) != 1 {
+		t.Errorf("missing %v, tools %q", snapshot.Missing, snapshot.Lists.Tools.Elements)
+	}
+	if hint := snapshot.Lists.Tools.Cache; hint.GetTtlMs() != 0 || hint.GetScope() == handlerv1.CacheScope_CACHE_SCOPE_PUBLIC {
+		t.Errorf("it may be kept: %v", hint)
+	}
+}
+
 func TestOnlyAnExplicitDestructiveHintDemandsThatQuestionsWereShown(t *testing.T) {
 	yes, no := true, false
 	for _, test := range []struct {

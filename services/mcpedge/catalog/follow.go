@@ -267,11 +267,9 @@ func (c *Catalog) looked(i, replicas int, err error) {
 
 // renew makes a new snapshot. The caller holds mu.
 func (c *Catalog) renew() {
-	var descriptions []Description
-	for i, described := range c.described {
-		if described != nil {
-			descriptions = append(descriptions, Description{Handler: c.handlers[i], Catalog: described})
-		}
+	descriptions := make([]Description, len(c.handlers))
+	for i, handler := range c.handlers {
+		descriptions[i] = Description{Handler: handler, Catalog: c.described[i]}
 	}
 	snapshot := NewSnapshot(descriptions)
 	problems := map[Problem]bool{}

@@ -23,7 +23,7 @@ type List struct {
 	// names are the entries' names, by which both are sorted. No two are the same.
 	names []string
 	// Cache is how long a client may keep the list: the strictest hint of all
-	// handlers that have entries in it.
+	// handlers that have entries in it, and not at all while a handler is missing.
 	Cache *handlerv1.CacheHint
 }
 
@@ -55,7 +55,7 @@ func list[T any](descriptions []Description, values []T, entry func(T) *Entry) L
 		involved[entry(value).Handler] = true
 	}
 	for _, d := range descriptions {
-		if involved[d.Handler] {
+		if d.Catalog == nil || involved[d.Handler] {
 			l.Cache = strictest(l.Cache, d.Catalog.GetCache())
 		}
 	}

@@ -49,7 +49,7 @@ func (s *Server) list(ctx context.Context, c *call, member string, pick func(*ca
 			return nil, err
 		}
 	}
-	return s.Renderer.List(member, elements, next, list.Cache)
+	return s.Renderer.List(member, elements, next, list.Cache, snapshot.Missing)
 }
 
 // openCursor returns the name that a client's cursor holds. Even the empty string is

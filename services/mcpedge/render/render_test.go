@@ -62,6 +62,14 @@ func TestWhatIsNotTheContractIsAnError(t *testing.T) {
 	}
 }
 
+func TestAListNamesTheHandlersThatAreMissing(t *testing.T) {
+	got, err := NewRenderer(ServerInfo{Name: "s", Version: "1"}).List("tools", [][]byte{[]byte(`{"name":"a"}`)}, "next", nil, []string{"b"})
+	want := `{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1"},"io.github.countersign-mcp/missingHandlers":["b"]},"tools":[{"name":"a"}],"nextCursor":"next","ttlMs":0,"cacheScope":"private"}`
+	if err != nil || string(got) != want {
+		t.Errorf("got  %s, %v\nwant %s", got, err, want)
+	}
+}
+
 func TestAResultsOwnHintBeatsTheCatalogs(t *testing.T) {
 	contents := []*handlerv1.ResourceContents{{Uri: "x://1", Body: &handlerv1.ResourceContents_Text{Text: "t"}}}
 	hint := &handlerv1.CacheHint{TtlMs: 9, Scope: handlerv1.CacheScope_CACHE_SCOPE_PUBLIC}

@@ -11,6 +11,10 @@ import (
 )
 
 // reservedMeta begins the names that MCP keeps for itself in `_meta`.
+// missingHandlers is the member of a list's `_meta` that names the handlers whose
+// entries the list lacks, because they have not been reached yet.
+const missingHandlers = "io.github.countersign-mcp/missingHandlers"
+
 const (
 	reservedMeta = "io.modelcontextprotocol/"
 	serverInfo   = reservedMeta + "serverInfo"
@@ -163,9 +167,16 @@ func (r *Renderer) Complete(response *handlerv1.CompleteResponse) ([]byte, error
 }
 
 // List returns the result of a list method: the elements, each the exact text of
-// an object, under the member's name, and the cursor of the next page, or none.
-func (r *Renderer) List(member string, elements [][]byte, next string, hint *handlerv1.CacheHint) ([]byte, error) {
-	o := r.complete(nil)
+// an object, under the member's name, and the cursor of the next page, or none. The
+// handlers that are missing from it are named in `_meta`.
+func (r *Renderer) List(member string, elements [][]byte, next string, hint *handlerv1.CacheHint, missing []string) ([]byte, error) {
+	var meta []byte
+	if len(missing) > 0 {
+		m := newObject(nil)
+		m.strings(missingHandlers, missing)
+		meta, _ = m.close() // strings cannot fail
+	}
+	o := r.complete(meta)
 	o.array(member, len(elements), func(i int) { o.text = append(o.text, elements[i]...) })
 	o.optional("nextCursor", next)
 	o.cache(hint)
