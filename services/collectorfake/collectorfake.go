@@ -1,5 +1,5 @@
 // Package collectorfake is a collector of traces for tests: it takes spans over real
-// OTLP and keeps them. It is on loopback and speaks plaintext.
+// OTLP and keeps them.
 package collectorfake
 
 import (
@@ -57,15 +57,16 @@ func (s Span) Attribute(name string) string {
 	return ""
 }
 
-// Serve serves a collector until the test ends.
-func Serve(tb testing.TB) *Collector {
+// Serve serves a collector until the test ends. Options are gRPC's, such as
+// credentials.
+func Serve(tb testing.TB, options ...grpc.ServerOption) *Collector {
 	tb.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(tb.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		tb.Fatal(err)
 	}
 	collector := &Collector{Endpoint: listener.Addr().String(), arrived: make(chan struct{}, 1)}
-	server := grpc.NewServer()
+	server := grpc.NewServer(options...)
 	collectorv1.RegisterTraceServiceServer(server, collector)
 	var serving sync.WaitGroup
 	serving.Go(func() {

@@ -33,8 +33,8 @@ func Defaults() Configuration { return Configuration{SampleRatio: 1} }
 
 // Check returns an error that says which field is wrong and why.
 func (c Configuration) Check() error {
-	// A NaN is neither: this is why the range is not checked the other way round.
-	if !(c.SampleRatio >= 0 && c.SampleRatio <= 1) { //nolint:staticcheck // see above
+	inRange := c.SampleRatio >= 0 && c.SampleRatio <= 1 // NaN is not
+	if !inRange {
 		return errors.New("sampleRatio: must be between 0 and 1")
 	}
 

@@ -12,6 +12,9 @@ import (
 // exception holds its text.
 type wordless struct {
 	sdktrace.SpanExporter
+
+	// awaited ends when nobody waits for the export any more.
+	awaited context.Context //nolint:containedctx // it is the exporter's end, not a call's
 }
 
 // ExportSpans implements sdktrace.SpanExporter.
@@ -20,6 +23,10 @@ func (w wordless) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan
 	for position, span := range spans {
 		stripped[position] = wordlessSpan{span}
 	}
+
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(w.awaited, cancel)() //nolint:contextcheck // the export ends with either
 
 	return w.SpanExporter.ExportSpans(ctx, stripped)
 }

@@ -81,9 +81,10 @@ func forward(ctx context.Context, propagator propagation.TextMapPropagator) cont
 	carried := propagation.MapCarrier{}
 	propagator.Inject(ctx, carried)
 
+	pairs := make([]string, 0, 2*len(carried))
 	for name, value := range carried {
-		ctx = metadata.AppendToOutgoingContext(ctx, name, value)
+		pairs = append(pairs, name, value)
 	}
 
-	return ctx
+	return metadata.AppendToOutgoingContext(ctx, pairs...)
 }

@@ -100,15 +100,18 @@ func Open(
 	// The library reports failures of the export here alone.
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { logger.Warn("exporting traces failed", "error", err) }))
 
+	awaited, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	provider := sdktrace.NewTracerProvider(
 		sdktrace.WithResource(described),
 		sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(configuration.SampleRatio))),
-		sdktrace.WithBatcher(wordless{exporter}),
+		sdktrace.WithBatcher(wordless{exporter, awaited}),
 	)
 	tracing := New(provider)
 	tracing.release = func() {
-		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 		defer cancel()
+		// What is still being exported then would go on for half a minute.
+		defer abandon()
 
 		err := errors.Join(provider.Shutdown(ctx), disconnect())
 		if err != nil {
@@ -138,7 +141,7 @@ func (t *Tracing) Start(ctx context.Context, name string, options ...trace.SpanS
 		return ctx, trace.SpanFromContext(ctx)
 	}
 
-	return t.tracer.Start(ctx, name, options...)
+	return t.tracer.Start(ctx, name, options...) //nolint:spancheck // the caller ends it
 }
 
 // Records says whether spans are made at all. What a span needs to be told is made

@@ -66,7 +66,8 @@ func newCall(request Request) (*call, error) {
 	}
 	var err error
 	if c.meta, err = readMetadata(meta); err != nil {
-		return c, c.withoutMetadata(err)
+		err = c.withoutMetadata(err)
+		return c, err
 	}
 	if err := c.checkRevision(); err != nil {
 		return c, err

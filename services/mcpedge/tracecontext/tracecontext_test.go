@@ -102,16 +102,16 @@ func TestTheParentIsTakenFromWhereItCounts(t *testing.T) {
 
 func TestHeadersGivenSeveralTimesAreReadAsTheirSpecificationsSay(t *testing.T) {
 	header := http.Header{}
-	header.Add("traceparent", parent(traceA, span1))
-	header.Add("tracestate", "a=1")
-	header.Add("tracestate", "b=2")
-	header.Add("baggage", "c=3")
-	header.Add("baggage", "d=4")
+	header.Add("Traceparent", parent(traceA, span1))
+	header.Add("Tracestate", "a=1")
+	header.Add("Tracestate", "b=2")
+	header.Add("Baggage", "c=3")
+	header.Add("Baggage", "d=4")
 	want := tracecontext.Fields{Parent: parent(traceA, span1), State: "a=1,b=2", Baggage: "c=3,d=4"}
 	if got := tracecontext.FromHeader(header); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	header.Add("traceparent", parent(traceA, span2))
+	header.Add("Traceparent", parent(traceA, span2))
 	if got := tracecontext.FromHeader(header); got.Parent != "" {
 		t.Errorf("of two parents %q was taken", got.Parent)
 	}
