@@ -48,6 +48,9 @@ func (s *Server) callTool(ctx context.Context, c *call, sink Sink) ([]byte, erro
 	if violations, ok := errors.AsType[*schema.Violations](err); ok {
 		return s.Renderer.ToolFailure("The arguments do not match the tool's input schema: " + violations.Error()), nil
 	}
+	if errors.Is(err, schema.ErrBudget) {
+		return nil, failure.Newf(failure.InvalidParams, "params.arguments takes too long to check against the tool's input schema")
+	}
 	if err != nil {
 		return nil, failure.New(failure.Internal, err)
 	}

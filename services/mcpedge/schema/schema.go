@@ -6,10 +6,13 @@
 // (santhosh-tekuri/jsonschema), which keeps a number's text and compares numbers
 // exactly.
 //
-// The limit: that library needs the value as a tree, so validation decodes what
-// it looks at. The tree is thrown away; what is passed on is the text. Numbers
-// whose size alone could stop the server are refused before the library sees
-// them.
+// Work is bounded, because neither a schema nor a value must stop the server. A
+// schema has a largest size, depth and number of keywords; numbers whose size alone
+// would cost too much are refused; and where composition meets references, which
+// together can cost exponential time, validation has a budget, see budget.go.
+//
+// The limit: the library needs the value as a tree, so validation decodes what it
+// looks at. The tree is thrown away; what is passed on is the text.
 package schema
 
 import (
@@ -44,6 +47,8 @@ var english = message.NewPrinter(language.English)
 // Schema is a compiled JSON Schema. It is safe for concurrent use.
 type Schema struct {
 	compiled *jsonschema.Schema
+	// costly: it can take exponential time.
+	costly bool
 }
 
 // Violations says what does not match a schema, for the one who sent it.
@@ -64,9 +69,16 @@ func AssertFormats() Option { return (*jsonschema.Compiler).AssertFormat }
 // Compile compiles the exact text of a schema. It fails for a text that is not a
 // schema of a supported dialect, and for a reference that leads out of it.
 func Compile(text []byte, options ...Option) (*Schema, error) {
+	if len(text) > maxSchemaBytes {
+		return nil, fmt.Errorf("the schema is larger than %d bytes", maxSchemaBytes)
+	}
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
 		return nil, fmt.Errorf("read the schema: %w", err)
+	}
+	var found keywords
+	if err := found.count(document, 1); err != nil {
+		return nil, err
 	}
 	if object, ok := document.(map[string]any); ok {
 		if dialect, ok := object["$schema"].(string); ok && !slices.Contains([]string{draft202012, draft07}, strings.TrimSuffix(dialect, "#")) {
@@ -86,7 +98,7 @@ func Compile(text []byte, options ...Option) (*Schema, error) {
 	if err != nil {
 		return nil, fmt.Errorf("compile the schema: %w", err)
 	}
-	return &Schema{compiled: compiled}, nil
+	return &Schema{compiled: compiled, costly: found.compositions > 0 && found.references > 0}, nil
 }
 
 // noLoader is a loader that fetches nothing.
@@ -99,18 +111,29 @@ func (noLoader) Load(url string) (any, error) {
 // Validate checks the exact text of a JSON value. It fails with *Violations where
 // the value does not match, and with another error where it cannot be checked.
 func (s *Schema) Validate(text []byte) error {
-	if err := boundNumbers(text); err != nil {
+	depth, err := inspect(text)
+	if err == nil && s.costly && depth > maxCostlyDepth {
+		err = fmt.Errorf("the value is nested deeper than %d, which this schema makes too costly to check", maxCostlyDepth)
+	}
+	if err != nil {
 		return &Violations{List: []string{err.Error()}}
 	}
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
 		return fmt.Errorf("read the value: %w", err)
 	}
-	err = s.compiled.Validate(value)
+	err = s.validate(value)
 	if violation, ok := errors.AsType[*jsonschema.ValidationError](err); ok {
 		return &Violations{List: sentences(violation, nil)}
 	}
 	return err
+}
+
+func (s *Schema) validate(value any) error {
+	if !s.costly {
+		return s.compiled.Validate(value)
+	}
+	return costly.run(func() error { return s.compiled.Validate(value) })
 }
 
 // sentences appends a sentence for each innermost violation.
@@ -128,9 +151,10 @@ func sentences(violation *jsonschema.ValidationError, list []string) []string {
 	return list
 }
 
-// boundNumbers refuses a number that is too long or has too large an exponent.
-// The text is valid JSON.
-func boundNumbers(text []byte) error {
+// inspect returns how deeply a value is nested, and refuses a number that is too
+// long or has too large an exponent. The text is valid JSON.
+func inspect(text []byte) (int, error) {
+	depth, deepest := 0, 0
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
 		case c == '"':
@@ -145,12 +169,17 @@ func boundNumbers(text []byte) error {
 				i++
 			}
 			if err := boundNumber(text[start:i]); err != nil {
-				return err
+				return 0, err
 			}
 			i--
+		case c == '{' || c == '[':
+			depth++
+			deepest = max(deepest, depth)
+		case c == '}' || c == ']':
+			depth--
 		}
 	}
-	return nil
+	return deepest, nil
 }
 
 func boundNumber(number []byte) error {
