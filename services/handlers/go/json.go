@@ -62,6 +62,7 @@ var decodeOptions = json.JoinOptions(
 // is an empty one, as the inferred schema says, and that `<` stays `<`.
 var encodeOptions = json.JoinOptions(
 	jsonv1.DefaultOptionsV1(),
+	jsonv1.ReportErrorsWithLegacySemantics(false),
 	json.FormatNilSliceAsNull(false),
 	json.FormatNilMapAsNull(false),
 	jsontext.EscapeForHTML(false),
@@ -74,7 +75,18 @@ var encodeOptions = json.JoinOptions(
 // decodeJSON decodes one JSON value into target, strictly. Its errors name the
 // place and the types and never quote a value: a model or a client reads them.
 func decodeJSON(data []byte, target any) error {
-	err := json.Unmarshal(data, target, decodeOptions)
+	return decodeWith(decodeOptions, data, target)
+}
+
+// decodeExtensible is decodeJSON for what MCP defines and may extend: unknown
+// members are passed over. Names still match exactly, so that the handler reads what
+// the edge has checked, and no member that only looks like it.
+func decodeExtensible(data []byte, target any) error {
+	return decodeWith(json.JoinOptions(decodeOptions, json.RejectUnknownMembers(false)), data, target)
+}
+
+func decodeWith(options json.Options, data []byte, target any) error {
+	err := json.Unmarshal(data, target, options)
 	if err == nil {
 		return nil
 	}
@@ -146,9 +158,15 @@ func wantedName(wanted reflect.Type) string {
 	}
 }
 
-// encodeJSON encodes value as compact JSON, the same text for the same value.
+// encodeJSON encodes value as compact JSON, the same text for the same value. Where
+// the value holds a text that is not strict JSON, the error says where and does not
+// quote it: it is logged.
 func encodeJSON(value any) ([]byte, error) {
-	return json.Marshal(value, encodeOptions)
+	encoded, err := json.Marshal(value, encodeOptions)
+	if syntactic, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+		return nil, describeSyntacticError(syntactic)
+	}
+	return encoded, err
 }
 
 // canonicalJSON is the text of a JSON value with sorted member names and without

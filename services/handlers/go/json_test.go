@@ -7,6 +7,8 @@ import (
 	"math/big"
 	"strings"
 	"testing"
+
+	handlerv1 "github.com/countersign-mcp/countersign/proto/gen/go/countersign/handler/v1"
 )
 
 // FuzzDecodeArguments compares the strict decoder with encoding/json: what it takes
@@ -57,4 +59,30 @@ func FuzzDecodeArguments(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestASampleIsReadByExactNames(t *testing.T) {
+	sample := `{"role":"assistant","content":[{"type":"text","text":"yes","Text":"no","future":{"x":1}}],"model":"one",` +
+		`"Model":"two","MODEL":3,"ſtopReason":4,"future":1e400}`
+	question := SampleQuestion(SampleRequest{})
+	err := question.accept(&handlerv1.Answer{Kind: &handlerv1.Answer_Sampled{Sampled: &handlerv1.Sampled{Result: []byte(sample)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := question.Answer()
+	if got.Role != RoleAssistant || got.Model != "one" || got.StopReason != "" || got.Text() != "yes" || string(got.Raw) != sample {
+		t.Errorf("got %+v, text %q", got, got.Text())
+	}
+}
+
+func TestAnErrorAboutTextThatIsNotJSONDoesNotQuoteIt(t *testing.T) {
+	for _, text := range []string{`{"x":"secret \ud800"}`, "\"secret\xff\"", `secret`, `{"x":secret}`, `{} secret`, `{"x":"secret`} {
+		_, err := encodeJSON(map[string]any{"in": json.RawMessage(text)})
+		if err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%q: got %v", text, err)
+		}
+		if err != nil && !strings.Contains(err.Error(), "malformed JSON at byte") {
+			t.Errorf("%q: got %v, want it to say where", text, err)
+		}
+	}
 }

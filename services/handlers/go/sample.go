@@ -71,9 +71,9 @@ func (s Sampled) Text() string {
 		Text string `json:"text"`
 	}
 	var blocks []block
-	if err := json.Unmarshal(s.Content, &blocks); err != nil {
+	if err := decodeExtensible(s.Content, &blocks); err != nil {
 		var single block
-		if json.Unmarshal(s.Content, &single) != nil {
+		if decodeExtensible(s.Content, &single) != nil {
 			return ""
 		}
 		blocks = []block{single}
@@ -103,7 +103,7 @@ func SampleQuestion(request SampleRequest, options ...AskOption) *Question[Sampl
 				return Sampled{}, errors.New("the edge sent an answer of another kind")
 			}
 			sampled := Sampled{Raw: answer.GetSampled().GetResult()}
-			if err := json.Unmarshal(sampled.Raw, &sampled); err != nil {
+			if err := decodeExtensible(sampled.Raw, &sampled); err != nil {
 				return Sampled{}, errors.New("the client's sample cannot be read")
 			}
 			return sampled, nil
