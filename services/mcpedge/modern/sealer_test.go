@@ -24,7 +24,9 @@ func newSealer(t *testing.T, now func() time.Time) sealv1.SealerServiceClient {
 		t.Fatal(err)
 	}
 	began := now()
-	keys, err := keyring.New(source, keyring.Defaults(), func() time.Time { return began }, logger)
+	ages := keyring.Defaults()
+	ages.HardAge, ages.ActivationDelay = 24*time.Hour, 25*time.Hour
+	keys, err := keyring.New(source, ages, func() time.Time { return began }, logger)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -162,10 +162,10 @@ func (s *Server) serve(ctx context.Context, c *call, sink Sink) ([]byte, error) 
 // quote what it sent, so the log has the reason and the cause alone.
 func (s *Server) failed(ctx context.Context, name string, e *failure.Error, took time.Duration) {
 	s.Metrics.Failed(name, string(e.Reason), took)
-	switch e.Reason {
-	case failure.RequestStateRefused:
+	if e.Reason == failure.RequestStateRefused {
 		s.Metrics.StateRefused(e.Detail)
-	case failure.CursorRefused:
+	}
+	if e.Reason == failure.CursorRefused {
 		s.Metrics.CursorRefused(e.Detail)
 	}
 	level := slog.LevelInfo

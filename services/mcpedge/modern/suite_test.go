@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"maps"
@@ -60,7 +61,10 @@ type options struct {
 	timeout       time.Duration
 	principals    identity.Source
 	catalog       *handlerv1.Catalog
-	tracing       *tracing.Tracing
+	// more are the catalogs of further handler services.
+	more     []*handlerv1.Catalog
+	pageSize int
+	tracing  *tracing.Tracing
 }
 
 // switchable is a sealer that can be taken away.
@@ -86,13 +90,17 @@ func newSuite(t *testing.T, run func(*handlerv1.Begin, handlerfake.Stream) error
 	logger := slog.New(slog.NewTextHandler(&lockedWriter{w: s.logs}, nil))
 	s.hub = subscription.NewHub(2, 2)
 	observer := &firstCatalog{Metrics: metrics, Hub: s.hub, seen: make(chan struct{})}
-	entries := catalog.New([]*catalog.Handler{{Name: "fake", Client: handlerfake.Serve(t, s.handler)}}, logger, observer)
+	handlers := []*catalog.Handler{{Name: "fake", Client: handlerfake.Serve(t, s.handler)}}
+	for i, more := range o.more {
+		handlers = append(handlers, &catalog.Handler{Name: fmt.Sprintf("fake%d", i+2), Client: handlerfake.Serve(t, handlerfake.New(more))})
+	}
+	entries := catalog.New(handlers, logger, observer)
 	server := modern.NewServer(modern.Options{
 		Catalog: entries,
 		Sealer: state.NewSealer(s.sealer, state.Options{
 			Context: &sealv1.Context{Audience: "test"}, Encrypt: o.encrypt, MaxTokenBytes: o.maxTokenBytes, MaxRound: o.maxRound, Lifetime: o.lifetime, Timeout: 10 * time.Second,
 		}),
-		Subscriptions: s.hub, KeepAlive: 20 * time.Millisecond,
+		Subscriptions: s.hub, KeepAlive: 20 * time.Millisecond, PageSize: o.pageSize,
 		Renderer: render.NewRenderer(render.ServerInfo{Name: "countersign", Version: "1"}),
 		Metrics:  metrics, Logger: logger, Tracing: o.tracing, Now: now, RequestTimeout: o.timeout, ChainLifetime: o.chainLifetime,
 	})
@@ -112,6 +120,7 @@ func newSuite(t *testing.T, run func(*handlerv1.Begin, handlerfake.Stream) error
 		following.Wait()
 	})
 	<-observer.seen
+	<-entries.Settled()
 	return s
 }
 

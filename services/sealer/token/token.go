@@ -36,7 +36,8 @@ import (
 const Version = 0x01
 
 // Purpose is what a token is for. It fixes the suite and the labels of the keys: a
-// token made for one purpose never opens for another.
+// token made for one purpose never opens for another. The numbers are those of
+// seal.proto.
 type Purpose byte
 
 const (

@@ -90,7 +90,7 @@ func TestSealingAgreesWithTheVectors(t *testing.T) {
 		t.Run(vector.Name, func(t *testing.T) {
 			t.Parallel()
 
-			draft, err := newKey(t, vector.Root).Draft(vector.For(), token.Context(vector.Context),
+			draft, err := newKey(t, vector.Root).Draft(token.Purpose(vector.For()), token.Context(vector.Context),
 				vector.ClaimsBeforeTags, bytes.NewReader(vector.Random))
 			if err != nil {
 				t.Fatal(err)
@@ -263,7 +263,7 @@ func TestACiphertextThatOpensUnderTwoKeysIsRefusedByItsCommitment(t *testing.T) 
 func open(tb testing.TB, opening tokentest.Opening, text string) (*token.Opened, error) {
 	tb.Helper()
 
-	parsed, err := token.Parse(text, opening.For(), opening.MaxLength)
+	parsed, err := token.Parse(text, token.Purpose(opening.For()), opening.MaxLength)
 	if err != nil {
 		return nil, err
 	}

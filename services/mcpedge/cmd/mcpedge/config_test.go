@@ -51,6 +51,7 @@ func TestAConfigurationThatCannotServeIsRefusedWithTheField(t *testing.T) {
 		"header without proxies":    {good + "principal: {source: trustedHeader, header: X-User, issuer: proxy}\n", "proxies"},
 		"proxy is no network":       {good + "principal: {source: trustedHeader, header: X-User, issuer: proxy, proxies: [anywhere]}\n", "proxies[0]"},
 		"limit out of bounds":       {good + "limits: {maxRequestStateBytes: 4GiB}\n", "limits.maxRequestStateBytes"},
+		"no page":                   {good + "limits: {pageSize: 0}\n", "limits.pageSize"},
 		"no rounds":                 {good + "limits: {maxRounds: 0}\n", "limits.maxRounds"},
 		"a collector by URL":        {good + "tracing: {endpoint: \"http://collector:4317\"}\n", "tracing.endpoint"},
 		"no time":                   {good + "limits: {requestTimeout: 0s}\n", "limits.requestTimeout"},

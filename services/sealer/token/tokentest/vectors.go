@@ -15,8 +15,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-
-	"github.com/countersign-mcp/countersign/services/sealer/token"
 )
 
 // Hex is bytes that JSON holds in hexadecimal.
@@ -72,15 +70,13 @@ type Principal struct {
 // there is none, and the token is request state, of the suite's kind.
 const Cursor = "cursor"
 
-func purposeOf(name string, suite int) token.Purpose {
-	switch {
-	case name == Cursor:
-		return token.Cursor
-	case suite == int(token.AES256GCM):
-		return token.EncryptedRequestState
-	default:
-		return token.RequestState
+// purposeOf returns the number of a purpose in seal.proto and in package token.
+func purposeOf(name string, suite int) int {
+	if name == Cursor {
+		return 3
 	}
+
+	return suite
 }
 
 // Token is a good token with every value on the way to it. Which fields are absent
@@ -115,8 +111,8 @@ type Token struct {
 	DecodedCursor CursorClaims `json:"decodedCursor,omitzero"`
 }
 
-// For returns what the token is for.
-func (t *Token) For() token.Purpose { return purposeOf(t.Purpose, t.Suite) }
+// For returns the number of the purpose that the token is for.
+func (t *Token) For() int { return purposeOf(t.Purpose, t.Suite) }
 
 // Opening returns the opening that the token was made for, at the time at which it
 // was sealed.
@@ -174,8 +170,8 @@ type Opening struct {
 	Now          int64     `json:"nowMs"`
 }
 
-// For returns what the token must be for.
-func (o *Opening) For() token.Purpose { return purposeOf(o.Purpose, o.Suite) }
+// For returns the number of the purpose that the token must be for.
+func (o *Opening) For() int { return purposeOf(o.Purpose, o.Suite) }
 
 // Refused is a token that must not open, and why.
 type Refused struct {
