@@ -60,16 +60,12 @@ test-vectors: build/venv/installed ## Open our tokens with the verifier that is 
 NODE_PACKAGES := $(patsubst %/package-lock.json,%/node_modules/installed,$(wildcard test/*/package-lock.json))
 
 .PHONY: test-end-to-end
-test-end-to-end: build/venv/installed $(NODE_PACKAGES) ## Run the suite as processes, with the official clients and the conformance suite.
+test-end-to-end: build/venv/installed $(NODE_PACKAGES) ## Run the suite as processes, with the official clients.
 	@COUNTERSIGN_PYTHON=$(PYTHON) $(TIMED) "end to end" go test -C test -count=1 -p 1 -skip TestServerPassesTheOfficialSuite ./...
 
 .PHONY: conformance
-conformance: test/conformance/node_modules/installed ## Run the official conformance suite against the programs.
+conformance: test/conformance/node_modules/installed ## Run the official conformance suite against the programs, and show its table.
 	@$(TIMED) "official conformance suite" go test -C test -count=1 -v -run TestServerPassesTheOfficialSuite ./conformance
-
-.PHONY: conformance
-conformance: test/conformance/node_modules/installed ## Run the official conformance suite alone, and show what it checks.
-	@$(TIMED) "conformance" go test -C test -count=1 -v ./conformance/...
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target with FUZZTIME (20000x) inputs each.
@@ -133,7 +129,7 @@ toolchain: ## Check that this machine has Go, Node.js and Python.
 
 .PHONY: clean
 clean: ## Remove everything that was built.
-	@rm -rf build tools/node_modules test/*/node_modules test/conformance/node_modules
+	@rm -rf build tools/node_modules test/*/node_modules
 
 .PHONY: linter
 linter: $(LINTER) ## Build golangci-lint.
