@@ -87,6 +87,9 @@ func causeEveryEvent(t *testing.T, c *client.Client) {
 	// A state that is refused.
 	reply, err := c.CallTool(t.Context(), askTwice, map[string]any{}, name, "AQ")
 	failure(t, reply, err, http.StatusOK, codeInvalidParams)
+	// A cursor that is refused.
+	reply, err = c.Send(t.Context(), "tools/list", "", map[string]any{"cursor": ""})
+	failure(t, reply, err, http.StatusOK, codeInvalidParams)
 	// An answer to a question that was not shown.
 	reply, err = c.CallTool(t.Context(), askTwice, map[string]any{}, nil, "")
 	asked := result(t, reply, err, "input_required")

@@ -25,7 +25,7 @@ func officialClients(t *testing.T) []officialClient {
 	scripts := filepath.Join(deployment.Root(), "test")
 	return []officialClient{
 		{name: "TypeScript", command: []string{"node", installed(t, scripts, "typescript", "call.mjs", "node_modules")}},
-		{name: "Python", command: []string{python(t), installed(t, scripts, "python", "call.py", "")}},
+		{name: "Python", command: []string{deployment.Python(t), installed(t, scripts, "python", "call.py", "")}},
 	}
 }
 
@@ -36,19 +36,6 @@ func installed(t *testing.T, scripts, folder, script, packages string) string {
 		t.Fatalf("the packages of test/%s are not installed; `make test-end-to-end` installs them: %v", folder, err)
 	}
 	return filepath.Join(scripts, folder, script)
-}
-
-// python is the interpreter that has the tests' packages.
-func python(t *testing.T) string {
-	t.Helper()
-	path := os.Getenv("COUNTERSIGN_PYTHON")
-	if path == "" {
-		path = filepath.Join(deployment.Root(), "build", "venv", "bin", "python")
-	}
-	if _, err := os.Stat(path); err != nil {
-		t.Fatalf("the Python packages are not installed; `make test-end-to-end` installs them: %v", err)
-	}
-	return path
 }
 
 // called is what the scripts print.

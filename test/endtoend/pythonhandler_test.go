@@ -15,13 +15,13 @@ import (
 // generated code asks and is answered like any other.
 func TestAHandlerInPythonAsksAndIsAnswered(t *testing.T) {
 	folder := filepath.Join(deployment.Root(), "test", "pythonhandler")
-	output, err := exec.CommandContext(t.Context(), python(t), filepath.Join(folder, "generate.py")).CombinedOutput()
+	output, err := exec.CommandContext(t.Context(), deployment.Python(t), filepath.Join(folder, "generate.py")).CombinedOutput()
 	if err != nil {
 		t.Fatalf("generate the Python code of the contract: %v\n%s", err, output)
 	}
 	handler := deployment.StartProgram(t, suite.Program{
 		Name:        "pythonhandler",
-		Path:        python(t),
+		Path:        deployment.Python(t),
 		Arguments:   []string{filepath.Join(folder, "handler.py"), "--listen", "127.0.0.1:0"},
 		Environment: []string{"PYTHONPATH=" + filepath.Join(deployment.Root(), "build", "pythonhandler")},
 	})

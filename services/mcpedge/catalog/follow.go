@@ -93,7 +93,8 @@ func (c *Catalog) try(i int) {
 		return
 	}
 	c.tried[i] = true
-	if c.untried--; c.untried == 0 {
+	c.untried--
+	if c.untried == 0 {
 		close(c.settled)
 	}
 }

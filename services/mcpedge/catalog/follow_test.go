@@ -164,12 +164,14 @@ func TestEveryReplicaIsHeard(t *testing.T) {
 		service.WaitForWatcher()
 	}
 	replicas["b"].Change(catalogOf("2", "new"))
-	if <-o.tools; c.Snapshot().Tool("new") == nil {
+	<-o.tools
+	if c.Snapshot().Tool("new") == nil {
 		t.Error("the change of one replica is not taken in")
 	}
 	close(goneB)
 	replicas["a"].Change(catalogOf("3", "newer"))
-	if <-o.tools; c.Snapshot().Tool("newer") == nil || c.Reachable("h") != nil {
+	<-o.tools
+	if c.Snapshot().Tool("newer") == nil || c.Reachable("h") != nil {
 		t.Errorf("the replica that is left is not heard: %v", c.Reachable("h"))
 	}
 }
@@ -181,7 +183,8 @@ func TestAHandlerWithoutReplicasIsTried(t *testing.T) {
 		<-ctx.Done()
 	}}}, slog.New(slog.DiscardHandler), o)
 	follow(t, c)
-	if <-c.Settled(); c.Reachable("h") == nil || c.Snapshot() != nil {
+	<-c.Settled()
+	if c.Reachable("h") == nil || c.Snapshot() != nil {
 		t.Error("it is reachable")
 	}
 }

@@ -54,7 +54,7 @@ func TestAListenerHearsOfWhatItAskedFor(t *testing.T) {
 	s.handler.WaitForWatcher()
 
 	next := defaultCatalog()
-	next.Revision, next.Tools = "2", next.Tools[:1]
+	next.Revision, next.Tools = "2", next.GetTools()[:1]
 	s.handler.Change(next)
 	if got := tools.next(); got != changed("tools/list_changed", "") {
 		t.Errorf("got %s", got)
@@ -65,7 +65,7 @@ func TestAListenerHearsOfWhatItAskedFor(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	next = defaultCatalog()
-	next.Revision, next.Tools, next.Prompts = "3", next.Tools[:1], nil
+	next.Revision, next.Tools, next.Prompts = "3", next.GetTools()[:1], nil
 	s.handler.Change(next)
 	if got := prompts.next(); got != changed("prompts/list_changed", "") {
 		t.Errorf("the first that the other hears is %s", got)

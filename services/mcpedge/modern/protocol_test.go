@@ -309,7 +309,8 @@ func TestHandlersThatBreakTheContractAreNamedAndNeverHang(t *testing.T) {
 func TestOnlyWhatMayBeRepeatedIsTriedAgain(t *testing.T) {
 	runs := 0
 	s := newSuite(t, func(begin *handlerv1.Begin, stream handlerfake.Stream) error {
-		if runs++; runs > 1 {
+		runs++
+		if runs > 1 {
 			return handlerfake.FinishText(stream, "done")
 		}
 		if begin.GetWantsProgress() {

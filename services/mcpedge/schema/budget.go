@@ -53,7 +53,7 @@ func (k *keywords) count(value any, depth int) error {
 	return nil
 }
 
-// ErrBudget: a value was too costly to check. It says nothing about the value.
+// ErrBudget means that a value was too costly to check. It says nothing about the value.
 var ErrBudget = errors.New("the value takes too long to check against its schema")
 
 // budget bounds validations that can take exponential time. The library cannot be

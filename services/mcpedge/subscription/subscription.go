@@ -27,7 +27,7 @@ type Filter struct {
 	URIs []string
 }
 
-// ErrTooMany: there are as many subscriptions as are allowed.
+// ErrTooMany means that there are as many subscriptions as are allowed.
 var ErrTooMany = errors.New("too many subscriptions")
 
 // Hub passes changes on to subscriptions. It is safe for concurrent use.
@@ -168,11 +168,13 @@ func (s *Subscription) Close() {
 		return
 	}
 	delete(s.hub.subscriptions, s)
-	if s.hub.byPrincipal[s.principal]--; s.hub.byPrincipal[s.principal] == 0 {
+	s.hub.byPrincipal[s.principal]--
+	if s.hub.byPrincipal[s.principal] == 0 {
 		delete(s.hub.byPrincipal, s.principal)
 	}
 	for _, uri := range s.filter.URIs {
-		if delete(s.hub.byURI[uri], s); len(s.hub.byURI[uri]) == 0 {
+		delete(s.hub.byURI[uri], s)
+		if len(s.hub.byURI[uri]) == 0 {
 			delete(s.hub.byURI, uri)
 		}
 	}

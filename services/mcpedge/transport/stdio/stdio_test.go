@@ -175,7 +175,8 @@ func TestTheEndOfTheInputCancelsWhatIsBeingServed(t *testing.T) {
 	c.send(call("1", ""))
 	<-began
 	_ = c.input.Close()
-	for c.next() != "" { // the reply to a request that was cut off may still come
+	for line := c.next(); line != ""; line = c.next() {
+		t.Logf("after the end of the input: %s", line) // the reply to what was cut off may still come
 	}
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Error(err)
