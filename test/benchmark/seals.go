@@ -1,0 +1,3 @@
+package main
+
+func (b *benchmark) seals(string) error { return nil }
