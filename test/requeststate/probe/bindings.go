@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -38,20 +39,16 @@ func otherArguments(ctx context.Context, s *session) error {
 	})(ctx, s)
 }
 
-// largeIntegers presents a request state for one of two integers with the other.
-func largeIntegers(ctx context.Context, s *session) error {
-	for _, pair := range [][2]string{
-		{"9007199254740993", "9007199254740992"},
-		{"9007199254740992", "9007199254740993"},
-		{"-9223372036854775808", "-9223372036854775807"},
-		{"0.1", "0.1000000000000000055511151231257827"},
-	} {
-		err := s.withNumbers(ctx, pair[0], pair[1], s.refuse)
-		if err != nil {
-			return fmt.Errorf("%s against %s: %w", pair[1], pair[0], err)
+// otherNumber presents a request state for one of two numbers with the other.
+func otherNumber(pairs ...[2]string) func(context.Context, *session) error {
+	return func(ctx context.Context, s *session) error {
+		for _, pair := range pairs {
+			if err := s.withNumbers(ctx, pair[0], pair[1], s.refuse); err != nil {
+				return fmt.Errorf("%s against %s: %w", pair[1], pair[0], err)
+			}
 		}
+		return nil
 	}
-	return nil
 }
 
 func equalNumbers(ctx context.Context, s *session) error {
@@ -167,8 +164,8 @@ func duplicateKeys(ctx context.Context, s *session) error {
 		variants["arguments"] = append(append(request.members(), s.round(good)...), `"arguments":`+request.Arguments)
 		variants["an argument"] = append(twice.members(), s.round(good)...)
 	}
-	for what, members := range variants {
-		reply, err := s.presentText(ctx, request, members)
+	for _, what := range slices.Sorted(maps.Keys(variants)) {
+		reply, err := s.presentText(ctx, request, variants[what])
 		if err != nil {
 			return err
 		}

@@ -129,7 +129,17 @@ var cases = []testCase{
 	},
 	{
 		name: "large integers", checks: "9007199254740992 and 9007199254740993, which are one double, are different arguments",
-		source: shouldMatch, reasons: []string{"other_params"}, needs: needsNumber, run: largeIntegers,
+		source: shouldMatch, reasons: []string{"other_params"}, needs: needsNumber,
+		run: otherNumber(
+			[2]string{"9007199254740993", "9007199254740992"},
+			[2]string{"9007199254740992", "9007199254740993"},
+			[2]string{"-9223372036854775808", "-9223372036854775807"},
+		),
+	},
+	{
+		name: "long decimals", checks: "0.1 and 0.1000000000000000055511151231257827, which are one double, are different arguments",
+		source: shouldMatch, reasons: []string{"other_params"}, needs: needsNumber,
+		run: otherNumber([2]string{"0.1", "0.1000000000000000055511151231257827"}),
 	},
 
 	// The same request, written in another way.

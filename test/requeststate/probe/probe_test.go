@@ -45,7 +45,7 @@ func TestEachDefectFailsItsCases(t *testing.T) {
 		"ignores the method":                {"other method"},
 		"ignores the target":                {"other target"},
 		"ignores the params":                {"other arguments", "large integers"},
-		"reads doubles":                     {"large integers"},
+		"reads doubles":                     {"large integers", "long decimals"},
 		"binds the text":                    {"equal numbers", "key order", "spelling"},
 		"takes the last of two names":       {"duplicate keys"},
 		"ignores the question":              {"changed question"},
