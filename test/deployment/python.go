@@ -13,7 +13,7 @@ func Python(tb testing.TB) string {
 	if path == "" {
 		path = filepath.Join(Root(), "build", "venv", "bin", "python")
 	}
-	if _, err := os.Stat(path); err != nil {
+	if _, err := os.Stat(path); err != nil { //nolint:gosec // whoever runs the tests names the interpreter
 		tb.Fatalf("the Python packages are not installed; `make test-end-to-end` installs them: %v", err)
 	}
 	return path
