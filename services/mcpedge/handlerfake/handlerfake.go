@@ -9,7 +9,9 @@ import (
 	"testing"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 
 	handlerv1 "github.com/countersign-mcp/countersign/proto/gen/go/countersign/handler/v1"
@@ -99,10 +101,13 @@ func catalogChanged(catalog *handlerv1.Catalog) *handlerv1.WatchResponse {
 	}}
 }
 
-// Describe returns the catalog.
+// Describe returns the catalog; without one the service cannot be reached.
 func (s *Service) Describe(context.Context, *handlerv1.DescribeRequest) (*handlerv1.DescribeResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.catalog == nil {
+		return nil, status.Error(codes.Unavailable, "there is no catalog")
+	}
 	return &handlerv1.DescribeResponse{Catalog: s.catalog}, nil
 }
 

@@ -15,9 +15,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -71,10 +69,13 @@ func Decode(body []byte, maxDepth int) (Message, error) {
 	if depth(body) > maxDepth {
 		return Message{}, ErrDepth
 	}
+	if !Valid(body, 0) {
+		return Message{}, fmt.Errorf("%w: %w", ErrSyntax, syntaxError(body))
+	}
 	var message Message
 	var version, method []byte
 	var invalid error
-	err := eachMember(body, strict, func(name string, value []byte) error {
+	err := EachMember(body, func(name string, value []byte) error {
 		switch name {
 		case "jsonrpc":
 			version = value
@@ -98,10 +99,8 @@ func Decode(body []byte, maxDepth int) (Message, error) {
 		return nil
 	})
 	switch {
-	case errors.Is(err, errNotObject) && jsontext.Value(body).IsValid():
-		return Message{}, fmt.Errorf("%w: it is not a single object", ErrInvalid)
 	case err != nil:
-		return Message{}, fmt.Errorf("%w: %w", ErrSyntax, err)
+		return Message{}, fmt.Errorf("%w: it is not an object", ErrInvalid)
 	case invalid != nil:
 		return message, invalid
 	case string(version) != `"2.0"`:
@@ -111,6 +110,15 @@ func Decode(body []byte, maxDepth int) (Message, error) {
 	}
 	message.Method, err = Unquote(method)
 	return message, err
+}
+
+// syntaxError says what is wrong with a text that is not strict JSON.
+func syntaxError(text []byte) error {
+	decoder := jsontext.NewDecoder(bytes.NewBuffer(text))
+	if _, err := decoder.ReadValue(); err != nil {
+		return err
+	}
+	return errors.New("something follows the value")
 }
 
 // ValidToken says whether a value may be an id or a progress token: a string or an
@@ -154,73 +162,101 @@ func depth(text []byte) int {
 // errNotObject: the value is JSON and not an object.
 var errNotObject = errors.New("not an object")
 
-// strict refuses duplicate names and invalid UTF-8; it is what a text from
-// outside is read with. checked is for parts of a text that was read strictly.
-var (
-	strict  = json.JoinOptions()
-	checked = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-)
-
 // EachMember calls f with the name and the exact text of each member of an
 // object, in order. The object must be part of a text that Decode or Valid has
 // accepted. It stops at the first error of f and returns it; a value that is not
 // an object is an error too.
 func EachMember(object []byte, f func(name string, value []byte) error) error {
-	return eachMember(object, checked, f)
+	at := space(object, 0)
+	if at == len(object) || object[at] != '{' {
+		return errNotObject
+	}
+	for at = space(object, at+1); object[at] != '}'; {
+		end := skip(object, at)
+		name, err := Unquote(object[at:end])
+		if err != nil {
+			return err
+		}
+		at = space(object, space(object, end)+1) // behind the colon
+		end = skip(object, at)
+		if err := f(name, object[at:end:end]); err != nil {
+			return err
+		}
+		at = next(object, end)
+	}
+	return nil
 }
 
 // EachElement is EachMember for the elements of an array.
 func EachElement(array []byte, f func(value []byte) error) error {
-	decoder := jsontext.NewDecoder(bytes.NewBuffer(array), checked)
-	if token, err := decoder.ReadToken(); err != nil || token.Kind() != '[' {
+	at := space(array, 0)
+	if at == len(array) || array[at] != '[' {
 		return errors.New("not an array")
 	}
-	for decoder.PeekKind() != ']' {
-		value, err := decoder.ReadValue()
-		if err != nil {
-			return fmt.Errorf("read an element: %w", err)
-		}
-		end := int(decoder.InputOffset())
-		if err := f(array[end-len(value) : end]); err != nil {
+	for at = space(array, at+1); array[at] != ']'; {
+		end := skip(array, at)
+		if err := f(array[at:end:end]); err != nil {
 			return err
 		}
+		at = next(array, end)
 	}
 	return nil
 }
 
-func eachMember(object []byte, options jsontext.Options, f func(name string, value []byte) error) error {
-	// The decoder reads a bytes.Buffer in place; values are cut out of object by
-	// their offsets, because those that the decoder returns are only lent.
-	decoder := jsontext.NewDecoder(bytes.NewBuffer(object), options)
-	token, err := decoder.ReadToken()
-	if err != nil {
-		return err
+// The text was read strictly before: what follows only finds its way in it.
+
+// space returns where the white space that begins at a place ends.
+func space(text []byte, at int) int {
+	for at < len(text) && (text[at] == ' ' || text[at] == '\n' || text[at] == '\r' || text[at] == '\t') {
+		at++
 	}
-	if token.Kind() != '{' {
-		return errNotObject
+	return at
+}
+
+// next returns where the next member or element begins, or the end of its object
+// or array, after one that ends at a place.
+func next(text []byte, at int) int {
+	at = space(text, at)
+	if text[at] == ',' {
+		return space(text, at+1)
 	}
-	for decoder.PeekKind() != '}' {
-		token, err := decoder.ReadToken()
-		if err != nil {
-			return err
+	return at
+}
+
+// skip returns where the value that begins at a place ends.
+func skip(text []byte, at int) int {
+	switch text[at] {
+	case '"':
+		return skipString(text, at)
+	case '{', '[':
+	default:
+		for at < len(text) && bytes.IndexByte([]byte(",]} \n\r\t"), text[at]) < 0 {
+			at++
 		}
-		name := token.String()
-		value, err := decoder.ReadValue()
-		if err != nil {
-			return err
+		return at
+	}
+	for depth := 0; ; at++ {
+		switch text[at] {
+		case '"':
+			at = skipString(text, at) - 1
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth == 0 {
+				return at + 1
+			}
 		}
-		end := int(decoder.InputOffset())
-		if err := f(name, object[end-len(value):end]); err != nil {
-			return err
+	}
+}
+
+// skipString returns where the string that begins at a place ends.
+func skipString(text []byte, at int) int {
+	for at++; text[at] != '"'; at++ {
+		if text[at] == '\\' {
+			at++
 		}
 	}
-	if _, err := decoder.ReadToken(); err != nil {
-		return err
-	}
-	if _, err := decoder.ReadToken(); !errors.Is(err, io.EOF) {
-		return errors.New("something follows the object")
-	}
-	return nil
+	return at + 1
 }
 
 // Valid says whether a text from outside is one strict JSON value of the kind

@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"strings"
 	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 func TestRequestKeepsTheTextOfForeignValues(t *testing.T) {
@@ -114,6 +117,58 @@ func FuzzDecode(f *testing.F) {
 			if len(part) > 0 && (!json.Valid(part) || !bytes.Contains(body, part)) {
 				t.Fatalf("%q is not a JSON value of %q", part, body)
 			}
+		}
+	})
+}
+
+// FuzzEach compares the members and elements of a text with those that a parser finds.
+func FuzzEach(f *testing.F) {
+	f.Add([]byte(` { "a" : [ 1 , -2.5e3, {"b\u0041\\":"]}"}, [ ] ] ,"c":{}, "":null,"d\"":"\\" } `))
+	f.Add([]byte(`[true,false , "\"",{"x":[{}]}]`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if !Valid(text, 0) {
+			return
+		}
+		decoder := jsontext.NewDecoder(bytes.NewBuffer(text))
+		opening, err := decoder.ReadToken()
+		if err != nil {
+			t.Fatal(err)
+		}
+		compare := func(value []byte) {
+			want, err := decoder.ReadValue()
+			if err != nil || !bytes.Equal(value, want) {
+				t.Fatalf("%q has the value %q (%v), and %q was found", text, want, err, value)
+			}
+		}
+		switch opening.Kind() {
+		case '{':
+			err = EachMember(text, func(name string, value []byte) error {
+				token, err := decoder.ReadToken()
+				if err != nil || token.String() != name {
+					t.Fatalf("%q has the name %q (%v), and %q was found", text, token, err, name)
+				}
+				compare(value)
+				return nil
+			})
+		case '[':
+			err = EachElement(text, func(value []byte) error {
+				compare(value)
+				return nil
+			})
+		default:
+			if EachMember(text, nil) == nil || EachElement(text, nil) == nil {
+				t.Fatalf("%q was taken for an object or array", text)
+			}
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := decoder.ReadToken(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := decoder.ReadToken(); !errors.Is(err, io.EOF) {
+			t.Fatalf("%q has more than was found", text)
 		}
 	})
 }

@@ -362,6 +362,31 @@ func TestStructuredContentMustMatchTheOutputSchema(t *testing.T) {
 	}
 }
 
+func TestAResultBeyondTheLimitIsANamedError(t *testing.T) {
+	s := newSuite(t, func(_ *handlerv1.Begin, stream handlerfake.Stream) error {
+		return handlerfake.FinishText(stream, strings.Repeat("x", 5<<20)) // gRPC's own limit is 4 MiB
+	})
+	if got := s.call(); got.Error == nil || got.Error.Code != -32603 || got.Error.Message != "the result is too large" {
+		t.Errorf("got %s, %+v", got.Result, got.Error)
+	}
+	if s.metric("countersign_edge_requests_total", "reason=handler_message_too_large") != 1 {
+		t.Error("it was not counted")
+	}
+}
+
+func TestWithoutAnyHandlerAListIsAnErrorAndNotEmpty(t *testing.T) {
+	s := newSuite(t, echo, func(o *options) { o.catalog = nil })
+	for method, params := range map[string]string{"tools/list": "", "tools/call": `"name":"ask",`, "resources/read": `"uri":"x://1",`, "subscriptions/listen": `"notifications":{},`} {
+		got := s.do(request{method: method, params: params + meta(`{}`)})
+		if p := got.parse(t); got.status != http.StatusServiceUnavailable || got.header.Get("Retry-After") == "" || p.Error == nil || p.Error.Code != -32603 {
+			t.Errorf("%s: got status %d, %s", method, got.status, got.body)
+		}
+	}
+	if got := s.do(request{method: "server/discover", params: meta(`{}`)}); got.status != http.StatusOK {
+		t.Errorf("discover: got status %d, %s", got.status, got.body)
+	}
+}
+
 func TestErrorsOfAHandlerReachTheClientAsTheirKind(t *testing.T) {
 	var failed *handlerv1.Error
 	s := newSuite(t, func(_ *handlerv1.Begin, stream handlerfake.Stream) error {

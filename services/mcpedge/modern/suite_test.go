@@ -89,12 +89,11 @@ func newSuite(t *testing.T, run func(*handlerv1.Begin, handlerfake.Stream) error
 	metrics := telemetry.New(s.registry)
 	logger := slog.New(slog.NewTextHandler(&lockedWriter{w: s.logs}, nil))
 	s.hub = subscription.NewHub(2, 2)
-	observer := &firstCatalog{Metrics: metrics, Hub: s.hub, seen: make(chan struct{})}
 	handlers := []*catalog.Handler{{Name: "fake", Client: handlerfake.Serve(t, s.handler)}}
 	for i, more := range o.more {
 		handlers = append(handlers, &catalog.Handler{Name: fmt.Sprintf("fake%d", i+2), Client: handlerfake.Serve(t, handlerfake.New(more))})
 	}
-	entries := catalog.New(handlers, logger, observer)
+	entries := catalog.New(handlers, logger, observers{metrics, s.hub})
 	server := modern.NewServer(modern.Options{
 		Catalog: entries,
 		Sealer: state.NewSealer(s.sealer, state.Options{
@@ -119,23 +118,14 @@ func newSuite(t *testing.T, run func(*handlerv1.Begin, handlerfake.Stream) error
 		cancel()
 		following.Wait()
 	})
-	<-observer.seen
 	<-entries.Settled()
 	return s
 }
 
-// firstCatalog closes seen when there is a catalog.
-type firstCatalog struct {
+// observers are told of what changes in the catalog.
+type observers struct {
 	*telemetry.Metrics
 	*subscription.Hub
-
-	once sync.Once
-	seen chan struct{}
-}
-
-func (f *firstCatalog) Catalog(entries map[string]int, problems int) {
-	f.Metrics.Catalog(entries, problems)
-	f.once.Do(func() { close(f.seen) })
 }
 
 func defaultCatalog() *handlerv1.Catalog {

@@ -17,6 +17,7 @@ package schema
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -26,6 +27,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
+
+	"github.com/countersign-mcp/countersign/services/mcpedge/jsonrpc"
 )
 
 const (
@@ -108,7 +111,8 @@ func (noLoader) Load(url string) (any, error) {
 	return nil, fmt.Errorf("%q is outside the schema, and nothing is fetched", url)
 }
 
-// Validate checks the exact text of a JSON value. It fails with *Violations where
+// Validate checks the exact text of a JSON value, one that package jsonrpc has
+// accepted. It fails with *Violations where
 // the value does not match, and with another error where it cannot be checked.
 func (s *Schema) Validate(text []byte) error {
 	depth, err := inspect(text)
@@ -118,7 +122,7 @@ func (s *Schema) Validate(text []byte) error {
 	if err != nil {
 		return &Violations{List: []string{err.Error()}}
 	}
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	value, err := tree(text)
 	if err != nil {
 		return fmt.Errorf("read the value: %w", err)
 	}
@@ -134,6 +138,37 @@ func (s *Schema) validate(value any) error {
 		return s.compiled.Validate(value)
 	}
 	return costly.run(func() error { return s.compiled.Validate(value) })
+}
+
+// tree is a value as the library takes it: as encoding/json would decode it, with the
+// text of numbers.
+func tree(text []byte) (any, error) {
+	text = bytes.TrimSpace(text)
+	switch text[0] {
+	case '{':
+		object := map[string]any{}
+		err := jsonrpc.EachMember(text, func(name string, value []byte) (err error) {
+			object[name], err = tree(value)
+			return err
+		})
+		return object, err
+	case '[':
+		array := []any{}
+		err := jsonrpc.EachElement(text, func(value []byte) error {
+			element, err := tree(value)
+			array = append(array, element)
+			return err
+		})
+		return array, err
+	case '"':
+		return jsonrpc.Unquote(text)
+	case 't', 'f':
+		return text[0] == 't', nil
+	case 'n':
+		return nil, nil
+	default:
+		return json.Number(text), nil
+	}
 }
 
 // sentences appends a sentence for each innermost violation.

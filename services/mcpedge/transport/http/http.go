@@ -19,7 +19,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"mime"
 	"net"
@@ -112,8 +111,10 @@ func (h *Handler) receive(w http.ResponseWriter, r *http.Request) (identity.Prin
 		w.Header().Set("Allow", http.MethodPost)
 		return nobody, nil, failure.New(failure.HTTPMethodRefused, nil)
 	}
-	if mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || mediaType != "application/json" {
-		return nobody, nil, failure.New(failure.UnsupportedMediaType, err)
+	if contentType := r.Header.Get("Content-Type"); contentType != "application/json" {
+		if mediaType, _, err := mime.ParseMediaType(contentType); err != nil || mediaType != "application/json" {
+			return nobody, nil, failure.New(failure.UnsupportedMediaType, err)
+		}
 	}
 	if accept := r.Header.Values("Accept"); !accepts(accept, "application/json") || !accepts(accept, "text/event-stream") {
 		return nobody, nil, failure.New(failure.NotAcceptable, nil)
@@ -189,12 +190,17 @@ func accepts(headers []string, mediaType string) bool {
 	kind, _, _ := strings.Cut(mediaType, "/")
 	for _, header := range headers {
 		for part := range strings.SplitSeq(header, ",") {
+			if strings.TrimSpace(part) == mediaType { // nearly every time
+				return true
+			}
 			accepted, parameters, err := mime.ParseMediaType(part)
 			if err != nil {
 				continue
 			}
-			if quality, err := strconv.ParseFloat(parameters["q"], 64); err == nil && quality == 0 {
-				continue
+			if quality, given := parameters["q"]; given {
+				if value, err := strconv.ParseFloat(quality, 64); err == nil && value == 0 {
+					continue
+				}
 			}
 			if accepted == mediaType || accepted == "*/*" || accepted == kind+"/*" {
 				return true
@@ -278,7 +284,7 @@ func (r *reply) finish(status int, message []byte) {
 	r.w.Header().Set("Content-Type", "application/json")
 	r.w.Header().Set("Content-Length", strconv.Itoa(len(message)))
 	r.w.WriteHeader(status)
-	_, _ = io.Copy(r.w, bytes.NewReader(message))
+	_, _ = r.w.Write(message)
 }
 
 // fail writes the error that answers the request.
