@@ -9,7 +9,7 @@ import (
 )
 
 // connections are how many clients call at once.
-const connections = 16
+const connections = 64
 
 // echoArguments are the arguments of the tool that all servers have.
 const echoArguments = `{"text":"hello"}`
