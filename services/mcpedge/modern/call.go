@@ -15,6 +15,8 @@ type call struct {
 	Request
 
 	meta metadata
+	// invocation is what the request asked of a handler; nil until it does.
+	invocation *invocation
 	// outcome is set when the request was served.
 	outcome outcome
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -211,7 +212,31 @@ func (e *exchange) end(ctx context.Context, open []*question.Question, handlerSt
 	for _, q := range open {
 		e.server.Metrics.Asked(q.Kind)
 	}
+	e.noteUnused(ctx, open)
 	return ended
+}
+
+// noteUnused counts and logs answers to questions that were shown and that this
+// attempt did not ask again before it asked something else. The handler's author
+// has to look: a question that is worded anew each time, with a clock or a random
+// number in it, is asked for ever.
+func (e *exchange) noteUnused(ctx context.Context, open []*question.Question) {
+	askedNow := map[string]bool{}
+	for _, q := range open {
+		askedNow[q.Key] = true
+	}
+	unused := 0
+	for key := range e.shown {
+		_, recorded := e.recorded[key]
+		_, responded := e.responses[key]
+		if (recorded || responded) && e.asked[key] == nil && !askedNow[key] {
+			unused++
+			e.server.Metrics.AnswerDropped(telemetry.QuestionNotAskedAgain)
+		}
+	}
+	if unused > 0 {
+		e.server.Logger.LogAttrs(ctx, slog.LevelWarn, "answered questions were not asked again", append(e.call.invocation.logAttributes(), slog.Int("questions", unused))...)
+	}
 }
 
 // binding is what the request state is bound to. It is made only where there is a

@@ -17,6 +17,7 @@ import (
 	"github.com/countersign-mcp/countersign/services/mcpedge/jsonrpc"
 	"github.com/countersign-mcp/countersign/services/mcpedge/question"
 	"github.com/countersign-mcp/countersign/services/mcpedge/schema"
+	"github.com/countersign-mcp/countersign/services/mcpedge/telemetry"
 )
 
 func (s *Server) callTool(ctx context.Context, c *call, sink Sink) ([]byte, error) {
@@ -229,6 +230,7 @@ func (s *Server) invoke(ctx context.Context, c *call, sink Sink, i invocation) (
 	if deadline, ok := ctx.Deadline(); ok {
 		begin.Deadline = timestamppb.New(deadline)
 	}
+	c.invocation = &i
 	i.describe(trace.SpanFromContext(ctx))
 
 	finish, err := attempt.Run(ctx, i.entry.Handler.Client, begin, e)
@@ -282,6 +284,9 @@ func (s *Server) newExchange(ctx context.Context, c *call, sink Sink, i invocati
 	}
 	if !sent {
 		if i.asksMustBeShown {
+			for range e.responses {
+				s.Metrics.AnswerDropped(telemetry.QuestionNotShown)
+			}
 			e.responses = nil
 		}
 		now := s.Now()

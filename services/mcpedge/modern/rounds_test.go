@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -249,6 +250,23 @@ func TestAnAnswerToAQuestionThatChangedIsDropped(t *testing.T) {
 	}
 	if dropped := s.metric("countersign_edge_dropped_answers_total", "reason=question_not_shown"); dropped != 1 {
 		t.Errorf("dropped answers counted: %v", dropped)
+	}
+}
+
+func TestAHandlerThatAsksSomethingElseEachTimeIsNamed(t *testing.T) {
+	runs := 0
+	s := newSuite(t, func(_ *handlerv1.Begin, stream handlerfake.Stream) error {
+		runs++
+		_, _, err := handlerfake.Ask(stream, &handlerv1.Ask{Questions: []*handlerv1.Question{handlerfake.Form(fmt.Sprint("at-", runs), "Now?", nameForm)}})
+		return err
+	})
+	first := s.call()
+	requestState(t, s.call(`"inputResponses":{"at-1":`+accept(`{"name":"Ann"}`)+`}`, `"requestState":`+requestState(t, first)))
+	if s.metric("countersign_edge_dropped_answers_total", "reason=question_not_asked_again") != 1 {
+		t.Error("it was not counted")
+	}
+	if logs := s.logs.String(); !strings.Contains(logs, "not asked again") || !strings.Contains(logs, "tool=ask") || !strings.Contains(logs, "handler=fake") || strings.Contains(logs, "Ann") {
+		t.Errorf("the log must name the tool and no answer: %s", logs)
 	}
 }
 

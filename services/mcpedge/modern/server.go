@@ -124,7 +124,7 @@ func (s *Server) Serve(ctx context.Context, request Request, sink Sink) ([]byte,
 	if err != nil {
 		failed := failure.Of(err)
 		endSpan(span, c.outcome, failed, ended)
-		s.failed(ctx, name, failed, took)
+		s.failed(ctx, c, name, failed, took)
 		return nil, err
 	}
 	endSpan(span, c.outcome, nil, ended)
@@ -160,7 +160,7 @@ func (s *Server) serve(ctx context.Context, c *call, sink Sink) ([]byte, error) 
 
 // failed counts and logs a request that was not served. What the client reads may
 // quote what it sent, so the log has the reason and the cause alone.
-func (s *Server) failed(ctx context.Context, name string, e *failure.Error, took time.Duration) {
+func (s *Server) failed(ctx context.Context, c *call, name string, e *failure.Error, took time.Duration) {
 	s.Metrics.Failed(name, string(e.Reason), took)
 	if e.Reason == failure.RequestStateRefused {
 		s.Metrics.StateRefused(e.Detail)
@@ -172,8 +172,17 @@ func (s *Server) failed(ctx context.Context, name string, e *failure.Error, took
 	if e.Alarming() {
 		level = slog.LevelWarn
 	}
-	s.Logger.LogAttrs(ctx, level, "request not served",
-		slog.String("method", name), slog.String("reason", string(e.Reason)), slog.String("detail", e.Detail), slog.Any("cause", e.Cause))
+	attributes := []slog.Attr{slog.String("method", name), slog.String("reason", string(e.Reason))}
+	if e.Detail != "" {
+		attributes = append(attributes, slog.String("detail", e.Detail))
+	}
+	if i := c.invocation; i != nil {
+		attributes = append(attributes, i.logAttributes()...)
+	}
+	if e.Cause != nil {
+		attributes = append(attributes, slog.Any("cause", e.Cause))
+	}
+	s.Logger.LogAttrs(ctx, level, "request not served", attributes...)
 }
 
 // snapshot returns the catalog, or a failure while there is none.

@@ -2,6 +2,7 @@ package modern
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -62,6 +63,24 @@ func endSpan(span trace.Span, outcome outcome, failed *failure.Error, ended time
 		span.SetAttributes(attribute.String(attributeOutcome, "complete"))
 	}
 	span.End(trace.WithTimestamp(ended))
+}
+
+// logAttributes says which attempt of what it is, in words of the catalog: they are
+// those that the handler's own log has, and hold nothing that a client chose.
+func (i *invocation) logAttributes() []slog.Attr {
+	attributes := []slog.Attr{
+		slog.String("handler", i.entry.Handler.Name),
+		slog.String("invocation", i.begin.GetInvocationId()),
+		slog.String("chain", i.begin.GetChainId()),
+		slog.Int64("attempt", int64(i.begin.GetAttempt())),
+	}
+	switch {
+	case i.begin.GetCallTool() != nil:
+		attributes = append(attributes, slog.String("tool", i.target))
+	case i.begin.GetGetPrompt() != nil:
+		attributes = append(attributes, slog.String("prompt", i.target))
+	}
+	return attributes
 }
 
 // describe tells the request's span which attempt of what it is.

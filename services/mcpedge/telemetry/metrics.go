@@ -156,6 +156,8 @@ func (m *Metrics) CursorRefused(reason string) { m.cursorRefusals.WithLabelValue
 const (
 	QuestionChanged  = "question_changed"
 	QuestionNotShown = "question_not_shown"
+	// QuestionNotAskedAgain: the handler, run again, asked something else.
+	QuestionNotAskedAgain = "question_not_asked_again"
 )
 
 // AnswerDropped counts an answer that is not used.

@@ -3,7 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -153,8 +155,11 @@ type Handler struct {
 	// Target is its gRPC target, for example `dns:///refunds:9000`.
 	Target string `yaml:"target"`
 	// TLS is the client's side of mutual TLS with it. Without it the edge speaks
-	// plaintext.
+	// plaintext, and only to a target on this machine.
 	TLS certificates.Files `yaml:"tls"`
+	// Plaintext allows plaintext to another machine: where something between the two,
+	// such as a service mesh, encrypts. Arguments and answers cross the network.
+	Plaintext bool `yaml:"plaintext"`
 }
 
 // sealerEmbedded is the Sealer that is in this process.
@@ -220,8 +225,9 @@ func (c *Config) check() error {
 	problems = append(problems, c.Principal.check()...)
 	problems = append(problems, c.Limits.check()...)
 	demand(c.Sealer != "", "sealer: must be the sealer's gRPC target, or %q", sealerEmbedded)
-	demand(c.Sealer == sealerEmbedded || c.SealerTLS.Configured() || localTarget(c.Sealer),
+	demand(c.Sealer == "" || c.Sealer == sealerEmbedded || c.SealerTLS.Configured() || localTarget(c.Sealer),
 		"sealer: %q is not on this machine, and plaintext would expose what is sealed; give sealerTLS", c.Sealer)
+	problems = append(problems, checkConnection("sealer", c.Sealer, c.SealerTLS)...)
 	if c.Sealer == sealerEmbedded {
 		err := c.EmbeddedSealer.Keys.Check()
 		demand(err == nil, "embeddedSealer.keys: %w", err)
@@ -233,12 +239,39 @@ func (c *Config) check() error {
 	for i, handler := range c.Handlers {
 		demand(handler.Name != "" && handler.Target != "", "handlers[%d]: needs name and target", i)
 		demand(!names[handler.Name], "handlers[%d]: the name %q is taken", i, handler.Name)
+		demand(handler.Target == "" || handler.Plaintext || handler.TLS.Configured() || localTarget(handler.Target),
+			"handlers[%d]: %q is not on this machine, and plaintext would expose arguments and answers; give tls, or plaintext: true where something between encrypts", i, handler.Target)
+		problems = append(problems, checkConnection(fmt.Sprintf("handlers[%d]", i), handler.Target, handler.TLS)...)
 		names[handler.Name] = true
 	}
 	return errors.Join(problems...)
 }
 
+// checkConnection checks a gRPC target and the files of its TLS.
+func checkConnection(field, target string, files certificates.Files) []error {
+	var problems []error
+	if scheme, _, found := strings.Cut(target, "://"); found && (scheme == "http" || scheme == "https") {
+		problems = append(problems, fmt.Errorf("%s: %q is a URL; a gRPC target is host:port, dns:///host:port or unix:/path", field, target))
+	}
+	if files.Configured() {
+		if err := files.Check(); err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", field, err))
+		}
+	}
+	return problems
+}
+
 func (c *Config) checkListen() []error {
+	for _, host := range c.AllowedHosts {
+		if strings.ContainsAny(host, "/:") && net.ParseIP(host) == nil {
+			return []error{fmt.Errorf("allowedHosts: %q must be a host name alone, without scheme and port", host)}
+		}
+	}
+	for _, origin := range c.AllowedOrigins {
+		if parsed, err := url.Parse(origin); err != nil || parsed.Host == "" || parsed.Scheme == "" || parsed.Path != "" {
+			return []error{fmt.Errorf("allowedOrigins: %q must be an origin such as https://app.example.com", origin)}
+		}
+	}
 	address, err := listener.Parse(c.Listen)
 	if err != nil {
 		return []error{fmt.Errorf("listen: %w", err)}

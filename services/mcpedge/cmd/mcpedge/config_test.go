@@ -11,7 +11,7 @@ const good = `
 context: {audience: https://mcp.example/mcp}
 sealer: unix:/run/countersign/sealer.sock
 handlers:
-  - {name: refunds, target: "dns:///refunds:9000"}
+  - {name: refunds, target: "dns:///refunds:9000", plaintext: true}
 `
 
 func loadText(t *testing.T, text string) (Config, error) {
@@ -44,6 +44,12 @@ func TestAConfigurationThatCannotServeIsRefusedWithTheField(t *testing.T) {
 		"embedded without keys":     {strings.Replace(good, "unix:/run/countersign/sealer.sock", "embedded", 1), "embeddedSealer.keys"},
 		"no handlers":               {withoutHandlers, "handlers:"},
 		"a handler twice":           {good + "  - {name: refunds, target: \"x:1\"}\n", "is taken"},
+		"plaintext to a handler":    {strings.Replace(good, ", plaintext: true", "", 1), "plaintext"},
+		"handler by URL":            {good + "  - {name: other, target: \"http://localhost:9102\"}\n", "is a URL"},
+		"half of TLS":               {good + "sealerTLS: {certificate: a.crt}\n", "key is not given"},
+		"host with a scheme":        {good + "allowedHosts: [\"https://mcp.example\"]\n", "allowedHosts"},
+		"host with a port":          {good + "allowedHosts: [\"mcp.example:443\"]\n", "allowedHosts"},
+		"origin without a scheme":   {good + "allowedOrigins: [app.example.com]\n", "allowedOrigins"},
 		"a handler without target":  {good + "  - {name: other}\n", "handlers[1]"},
 		"public without hosts":      {good + "listen: 0.0.0.0:8080\n", "allowedHosts"},
 		"no port":                   {good + "listen: localhost\n", "listen:"},

@@ -37,9 +37,17 @@ func (s surroundings) transport(use string, files certificates.Files) (credentia
 	return source.ClientCredentials(""), source.Close, nil
 }
 
+// How much a service may send before the edge has read it, on one stream and on one
+// connection. Windows that gRPC finds by itself cost a ping for every burst of data.
+const (
+	streamWindow     = 1 << 20
+	connectionWindow = 4 << 20
+)
+
 // dial connects to a service; the connection is made when it is first used.
 func dial(target string, transport credentials.TransportCredentials, serviceConfig string, options ...grpc.DialOption) (*grpc.ClientConn, error) {
 	return grpc.NewClient(target, append([]grpc.DialOption{
 		grpc.WithTransportCredentials(transport), grpc.WithDefaultServiceConfig(serviceConfig),
+		grpc.WithStaticStreamWindowSize(streamWindow), grpc.WithStaticConnWindowSize(connectionWindow),
 	}, options...)...)
 }

@@ -57,7 +57,11 @@ type stdio struct {
 // Run serves until SIGINT or SIGTERM.
 func (s *serve) Run() error {
 	config, err := load(s.Config)
-	if err != nil || s.ValidateConfig {
+	if err != nil {
+		return err
+	}
+	if s.ValidateConfig {
+		_, err := fmt.Fprintf(os.Stdout, "%s is valid\n", s.Config)
 		return err
 	}
 	return withEdge(config, (*edge).run)
