@@ -76,9 +76,13 @@ type Source struct {
 	current atomic.Pointer[material]
 	reloads atomic.Uint64
 	refused atomic.Uint64
-	watcher *fsnotify.Watcher
-	stopped chan struct{}
-	changed chan struct{}
+	// refusedPeers counts handshakes of a server that failed; refusalLogged is when
+	// one was last logged, in nanoseconds.
+	refusedPeers  atomic.Uint64
+	refusalLogged atomic.Int64
+	watcher       *fsnotify.Watcher
+	stopped       chan struct{}
+	changed       chan struct{}
 }
 
 // material is one consistent reading of the files.
@@ -154,7 +158,7 @@ func (s *Source) Changed() <-chan struct{} { return s.changed }
 // ServerCredentials returns what a gRPC server needs to be known by its
 // certificate and to let in only clients that have one from the authorities.
 func (s *Source) ServerCredentials() credentials.TransportCredentials {
-	return credentials.NewTLS(&tls.Config{
+	return serverCredentials{source: s, TransportCredentials: credentials.NewTLS(&tls.Config{
 		MinVersion: tls.VersionTLS13,
 		ClientAuth: tls.RequireAndVerifyClientCert,
 		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
@@ -171,7 +175,7 @@ func (s *Source) ServerCredentials() credentials.TransportCredentials {
 				SessionTicketsDisabled: true,
 			}, nil
 		},
-	})
+	})}
 }
 
 // ClientCredentials returns what a gRPC client needs to show its certificate and

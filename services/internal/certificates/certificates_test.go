@@ -1,12 +1,14 @@
 package certificates_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -152,6 +154,35 @@ func TestStrangersAreRefused(t *testing.T) {
 				t.Error("the handshake succeeded")
 			}
 		})
+	}
+}
+
+func TestRefusedPeersAreCountedAndLoggedOnceInAWhile(t *testing.T) {
+	t.Parallel()
+
+	var logged bytes.Buffer
+
+	server, err := certificates.Open(certificatestest.NewAuthority(t).Write(t, t.TempDir(), "sealer"), slog.New(slog.NewTextHandler(&logged, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	defer func() { check(t, server.Close()) }()
+
+	stranger := open(t, certificatestest.NewAuthority(t).Write(t, t.TempDir(), "stranger"))
+	nameless := credentials.NewTLS(&tls.Config{InsecureSkipVerify: true})
+
+	for range 3 {
+		for _, client := range []credentials.TransportCredentials{stranger.ClientCredentials(""), nameless} {
+			_, _, err := handshake(t, server.ServerCredentials().Clone(), client, "localhost")
+			if err == nil {
+				t.Error("the handshake succeeded")
+			}
+		}
+	}
+
+	if server.RefusedPeers() != 6 || strings.Count(logged.String(), "peer refused in the TLS handshake") != 1 {
+		t.Errorf("counted %d, logged %q", server.RefusedPeers(), logged.String())
 	}
 }
 

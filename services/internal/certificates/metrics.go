@@ -12,6 +12,8 @@ const (
 	// MetricReloadErrors counts how many times new files were bad and the old
 	// certificates stayed.
 	MetricReloadErrors = "countersign_certificate_reload_errors_total"
+	// MetricRefusedPeers counts peers that were refused in the handshake.
+	MetricRefusedPeers = "countersign_certificate_refused_peers_total"
 )
 
 // Register makes the counts of a Source metrics. Use is the value of the label
@@ -27,5 +29,8 @@ func (s *Source) Register(registerer prometheus.Registerer, use string) error {
 		registerer.Register(prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: MetricReloadErrors, Help: "Times new certificate files were not usable.", ConstLabels: labels,
 		}, func() float64 { return float64(s.Refused()) })),
+		registerer.Register(prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: MetricRefusedPeers, Help: "Peers that were refused in the TLS handshake.", ConstLabels: labels,
+		}, func() float64 { return float64(s.RefusedPeers()) })),
 	)
 }
