@@ -108,7 +108,7 @@ func (a *answerer) answer(ctx context.Context, asks []ask.Ask) (map[string]jsont
 		responses[asked.Key] = response
 	}
 	if len(left) > 0 && (!isTerminal(a.console.in) || !isTerminal(a.console.err)) {
-		return nil, &unansweredError{reason: missing(left)}
+		return nil, &unansweredError{reason: missing(left) + a.misplaced()}
 	}
 	for _, asked := range left {
 		if a.interviewer == nil {
@@ -156,6 +156,16 @@ func missing(asks []ask.Ask) string {
 	text.WriteString("the server asks something, and there is neither a terminal nor an --answer for it:")
 	for _, asked := range asks {
 		fmt.Fprintf(&text, "\n  %q: %s\n    pass %s", asked.Key, question(asked), example(asked))
+	}
+	return text.String()
+}
+
+// misplaced says which of --answer's keys no question has had: where a question is
+// left without an answer, one of them may be meant for it.
+func (a *answerer) misplaced() string {
+	var text strings.Builder
+	for _, key := range a.unused() {
+		fmt.Fprintf(&text, "\n  the --answer for %q fits no question asked so far", key)
 	}
 	return text.String()
 }

@@ -150,6 +150,16 @@ func TestAnAskThatNobodyCanAnswerIsExplained(t *testing.T) {
 	countersign(t, server.url, "--answer", `it's={"confirm":"x"}`, "call", "t").expect(t, exitUnanswered).mentions(t, "does not fit")
 }
 
+func TestAnAnswerThatFitsNoQuestionIsNamedWithTheOneLeftOpen(t *testing.T) {
+	server := called(t, asks("confirm-f43d42af", confirm, `"s"`), result(`{"content":[]}`))
+	got := countersign(t, server.url, "--answer", "confirm=accept", "call", "t").expect(t, exitUnanswered)
+	got.mentions(t, `--answer 'confirm-f43d42af={"confirm":true}'`)
+	got.mentions(t, `the --answer for "confirm" fits no question asked so far`)
+	if other := countersign(t, server.url, "call", "t").expect(t, exitOK); strings.Contains(other.errors, "fits no question") {
+		t.Errorf("an answer is named that was not given: %s", other.errors)
+	}
+}
+
 func TestSamplingAndRootsAreAnsweredFromTheFlags(t *testing.T) {
 	both := result(`{"resultType":"input_required","inputRequests":{"s":{"method":"sampling/createMessage","params":{"maxTokens":1,"messages":[]}},"r":{"method":"roots/list"}}}`)
 	server := called(t, both, result(`{"content":[]}`))

@@ -144,7 +144,8 @@ func (p *Process) LogTail(lines int) string {
 }
 
 // Await calls check until it returns nil. It gives up when the context ends or
-// one of the processes does, and then says what check said last.
+// one of the processes does, and then says what check said last. A check that the
+// end of the context cuts off says nothing but that, so the answer before it counts.
 func Await(ctx context.Context, check func(context.Context) error, processes ...*Process) error {
 	ended := make(chan *Process, len(processes))
 	watching, stop := context.WithCancel(ctx)
@@ -160,10 +161,14 @@ func Await(ctx context.Context, check func(context.Context) error, processes ...
 	}
 	ticker := time.NewTicker(50 * time.Millisecond)
 	defer ticker.Stop()
+	var last error
 	for {
-		last := check(ctx)
-		if last == nil {
+		err := check(ctx)
+		if err == nil {
 			return nil
+		}
+		if last == nil || ctx.Err() == nil {
+			last = err
 		}
 		select {
 		case process := <-ended:

@@ -127,6 +127,39 @@ func TestAwaitSaysWhatIsMissingWhenItGivesUp(t *testing.T) {
 	}
 }
 
+func TestAwaitKeepsTheLastAnswerWhenTimeIsUp(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	asked := 0
+	err := suite.Await(ctx, func(ctx context.Context) error {
+		asked++
+		if asked == 1 {
+			return errors.New("the sealer does not answer")
+		}
+		cancel() // as a deadline would, in the middle of a check
+		return fmt.Errorf("ask for readiness: %w", ctx.Err())
+	})
+	if err == nil || !strings.Contains(err.Error(), "the sealer does not answer") {
+		t.Errorf("Await returned %v, want the answer from before it was cut off", err)
+	}
+}
+
+func TestReadyNamesTheChecksThatFail(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		fmt.Fprint(w, `{"ready":false,"checks":{"sealer":"ok","handler/b":"does not answer","handler/a":"is not there"}}`)
+	}))
+	defer http.DefaultClient.CloseIdleConnections()
+	defer server.Close()
+	err := suite.Ready(server.URL)(t.Context())
+	missing, ok := errors.AsType[*suite.MissingError](err)
+	if !ok {
+		t.Fatalf("the check returned %v, want a MissingError", err)
+	}
+	if got, want := missing.Error(), "handler/a: is not there; handler/b: does not answer"; got != want {
+		t.Errorf("it says %q, want %q", got, want)
+	}
+}
+
 func TestReadyFollowsTheEndpoint(t *testing.T) {
 	var asked atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

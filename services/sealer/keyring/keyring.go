@@ -208,7 +208,7 @@ func (k *Keyring) ask(ctx context.Context, asking chan struct{}) {
 	if err != nil {
 		k.failures.Add(1)
 		k.failure = fmt.Errorf("refresh keys: %w", err)
-		k.logger.Warn("keys could not be refreshed, those in use stay", "error", err)
+		k.logger.Warn("keys could not be refreshed: "+k.consequence(), "error", err)
 
 		return
 	}
@@ -220,6 +220,18 @@ func (k *Keyring) ask(ctx context.Context, asking chan struct{}) {
 	}
 
 	k.current.Store(ring)
+}
+
+// consequence says what a failed refresh means now.
+func (k *Keyring) consequence() string {
+	switch ring := k.current.Load(); {
+	case ring == nil:
+		return "there are none"
+	case ring.Age(k.clock()) > k.settings.HardAge:
+		return "those there are too old to be used"
+	default:
+		return "those in use stay"
+	}
 }
 
 // fetch makes a ring of what the source gives, and of what it gave before.

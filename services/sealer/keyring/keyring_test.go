@@ -331,6 +331,44 @@ func TestSettingsThatBreakTheProtocolAreRefused(t *testing.T) {
 	}
 }
 
+func TestTheLogSaysWhatAFailedRefreshMeans(t *testing.T) {
+	t.Parallel()
+
+	var logged bytes.Buffer
+
+	clock := keyringtest.NewClock(start)
+	source := keyringtest.NewSource(keyringtest.Version(1, start))
+	cause := errors.New("the file is gone")
+
+	keys, err := keyring.New(source, keyring.Defaults(), clock.Now, slog.New(slog.NewTextHandler(&logged, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	failing := func(want string) {
+		t.Helper()
+		source.Fail(cause)
+		logged.Reset()
+
+		err := keys.Refresh(t.Context())
+		if !errors.Is(err, cause) || !strings.Contains(logged.String(), want) {
+			t.Errorf("got %v and logged %q, want %q", err, logged.String(), want)
+		}
+	}
+
+	failing("there are none")
+	source.Set(keyringtest.Version(1, start))
+
+	err = keys.Refresh(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	failing("those in use stay")
+	clock.Advance(keyring.Defaults().HardAge + 1)
+	failing("too old to be used")
+}
+
 func TestLogsNameNoKey(t *testing.T) {
 	t.Parallel()
 

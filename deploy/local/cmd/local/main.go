@@ -7,6 +7,9 @@
 // are in build/run. The key file is made on the first run and kept, so that a
 // request state survives a restart of the suite.
 //
+// A handler service that the edge's configuration names besides, and that does not
+// run, is named and not waited for: what it offers is served once it answers.
+//
 // Ctrl-C ends all of them. When one of them ends by itself, the others are ended
 // and the end of its log is shown. Nothing is restarted: that is the work of an
 // orchestrator.
@@ -109,7 +112,8 @@ func run(ctx context.Context) (err error) {
 
 	starting, cancel := context.WithTimeout(ctx, readinessTimeout)
 	defer cancel()
-	err = suite.Await(starting, suite.Ready(readinessURL), running...)
+	startup := newStartup(suite.Ready(readinessURL), time.Now, os.Stdout)
+	err = suite.Await(starting, startup.check, running...)
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -117,6 +121,9 @@ func run(ctx context.Context) (err error) {
 		return err
 	}
 	sayf("%s", welcome)
+	if startup.absent != nil {
+		sayf("%s", startup.absence())
+	}
 	return watch(ctx, running)
 }
 

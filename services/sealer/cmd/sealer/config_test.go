@@ -56,6 +56,49 @@ func TestCoreDumpsAreDisabled(t *testing.T) {
 	}
 }
 
+func TestListingTakesTheFileAndTheDelayFromAConfiguration(t *testing.T) {
+	t.Parallel()
+
+	directory := t.TempDir()
+	path := filepath.Join(directory, "keys")
+	made := time.Now().Add(-3 * time.Hour)
+
+	check(t, file.Create(path, made, rand.Reader))
+
+	_, err := file.Rotate(path, made.Add(time.Hour), rand.Reader)
+	check(t, err)
+
+	configure := func(name, keys string) string {
+		written := filepath.Join(directory, name)
+		check(t, os.WriteFile(written, []byte("keys: {"+keys+"}\n"), 0o600))
+
+		return written
+	}
+	slow := configure("slow.yaml", "source: file, file: "+path+", activationDelay: 4h")
+	ephemeral := configure("ephemeral.yaml", "source: ephemeral")
+
+	for _, test := range []struct {
+		arguments []string
+		want      string
+		succeeds  bool
+	}{
+		{arguments: []string{"--file", path}, want: "active", succeeds: true},
+		{arguments: []string{"--file", path, "--activation-delay", "4h"}, want: "prepared", succeeds: true},
+		{arguments: []string{"--config", slow}, want: "prepared", succeeds: true},
+		{arguments: []string{"--config", ephemeral}, want: "there is no file to list"},
+		{arguments: []string{"--config", slow, "--file", path}, want: "can't be used together"},
+		{arguments: []string{"--config", slow, "--activation-delay", "1h"}, want: "can't be used together"},
+		{arguments: nil, want: "missing flags: --file=FILE or --config=FILE"},
+	} {
+		output, err := runProgram(t, append([]string{"keys", "list"}, test.arguments...)...).CombinedOutput()
+
+		lines := strings.Split(strings.TrimSpace(string(output)), "\n")
+		if last := lines[len(lines)-1]; (err == nil) != test.succeeds || !strings.Contains(last, test.want) {
+			t.Errorf("%v: got %v, %s", test.arguments, err, output)
+		}
+	}
+}
+
 func TestKeysAreListedWithTheirStates(t *testing.T) {
 	t.Parallel()
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/rand"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/countersign-mcp/countersign/services/sealer/keyring"
+	"github.com/countersign-mcp/countersign/services/sealer/keysource"
 	"github.com/countersign-mcp/countersign/services/sealer/keysource/file"
 )
 
@@ -52,13 +54,38 @@ func (c *rotateKeysCommand) Run() error {
 }
 
 type listKeysCommand struct {
-	File            string        `help:"The key file."                                     placeholder:"FILE" required:"" type:"existingfile"`
-	ActivationDelay time.Duration `default:"65m" help:"The activation delay of the sealers."`
+	File            string        `help:"The key file."                                                                placeholder:"FILE" required:""                                                                              type:"existingfile" xor:"keys"`
+	Config          string        `help:"A sealer's configuration file, which names the key file and the activation delay." placeholder:"FILE" required:"" type:"existingfile" xor:"keys,delay"`
+	ActivationDelay time.Duration `help:"The activation delay of the sealers, beside --file; 65m if not given." placeholder:"DURATION" xor:"delay"`
 }
 
 // Run implements the command.
 func (c *listKeysCommand) Run() error {
-	return listKeys(os.Stdout, c.File, time.Now(), c.ActivationDelay)
+	path, delay, err := c.keys()
+	if err != nil {
+		return err
+	}
+
+	return listKeys(os.Stdout, path, time.Now(), delay)
+}
+
+// keys returns the key file and the activation delay that the command line names.
+func (c *listKeysCommand) keys() (string, time.Duration, error) {
+	if c.Config == "" {
+		return c.File, cmp.Or(c.ActivationDelay, keyring.Defaults().ActivationDelay), nil
+	}
+
+	configuration, err := loadConfiguration(c.Config)
+	if err != nil {
+		return "", 0, err
+	}
+
+	keys := configuration.Keys
+	if keys.Source != keysource.File {
+		return "", 0, fmt.Errorf("%s: keys: the source is %s, and there is no file to list", c.Config, keys.Source)
+	}
+
+	return keys.File, keys.ActivationDelay.Duration(), nil
 }
 
 // listKeys writes a table of the versions in a key file.
