@@ -1,6 +1,7 @@
 # Countersign: `make run` starts the suite on this machine, `make test` proves it.
-# Needed: Go, Node.js with npm, Python 3 with venv, and make. Everything else is
-# fetched at the committed versions into the checkout and Go's own caches.
+# Needed: make and Go; for the tests also Node.js with npm, and Python 3 with venv.
+# Everything else is fetched at the committed versions into the checkout and Go's own
+# caches.
 
 SHELL := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
@@ -28,13 +29,14 @@ help: ## Print this list.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: run
+run: NEEDED := go
 run: toolchain build ## Build and start the suite on this machine; Ctrl-C ends it.
 	@exec build/bin/local
 
 .PHONY: build
 build: ## Build all programs into build/bin.
 	@mkdir -p build/bin
-	@echo "building the programs (the first time takes a minute or two)"
+	@test -e build/bin/local || echo "building the programs (the first time takes some minutes)"
 	@go build -o build/bin/ ./services/sealer/cmd/sealer ./services/mcpedge/cmd/mcpedge ./deploy/local/cmd/local
 	@go build -C client -o $(CURDIR)/build/bin/ ./cmd/countersign
 	@go build -C services/handlers/examples -o $(CURDIR)/build/bin/ ./refunds ./everything
@@ -64,7 +66,8 @@ test-end-to-end: build/venv/installed $(NODE_PACKAGES) ## Run the suite as proce
 	@COUNTERSIGN_PYTHON=$(PYTHON) $(TIMED) "end to end" go test -C test -count=1 -p 1 -skip TestServerPassesTheOfficialSuite ./...
 
 .PHONY: conformance
-conformance: test/conformance/node_modules/installed ## Run the official conformance suite against the programs, and show its table.
+conformance: NEEDED := go node
+conformance: toolchain test/conformance/node_modules/installed ## Run the official conformance suite against the programs, and show its table.
 	@$(TIMED) "official conformance suite" go test -C test -count=1 -v -run TestServerPassesTheOfficialSuite ./conformance
 
 .PHONY: fuzz
@@ -123,9 +126,12 @@ check-licences: build/venv/installed ## Check the licences of all dependencies.
 check-repository: ## Check that the files speak of the product alone.
 	@$(TIMED) "repository" python3 tools/repository.py
 
+# What the goal needs on this machine.
+NEEDED := go node python
+
 .PHONY: toolchain
 toolchain: ## Check that this machine has Go, Node.js and Python.
-	@tools/toolchain.sh
+	@tools/toolchain.sh $(NEEDED)
 
 .PHONY: clean
 clean: ## Remove everything that was built.
