@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/countersign-mcp/countersign/services/internal/ballast"
 	"github.com/countersign-mcp/countersign/services/internal/listener"
 	"github.com/countersign-mcp/countersign/services/internal/operations"
 	"github.com/countersign-mcp/countersign/services/internal/tracing"
@@ -78,6 +79,7 @@ func (s *stdio) Run() error {
 
 // withEdge assembles an edge and runs it until SIGINT or SIGTERM.
 func withEdge(config Config, run func(*edge, context.Context) error) error {
+	ballast.Take()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	logger := slog.New(slog.NewJSONHandler(os.Stderr, nil)).With("service", "mcpedge")

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/countersign-mcp/countersign/services/internal/ballast"
 )
 
 // version is the version of the program; a release build sets it.
@@ -58,6 +60,8 @@ func (c *serveCommand) Run() error {
 
 		return nil
 	}
+
+	ballast.Take()
 
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()

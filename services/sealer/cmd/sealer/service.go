@@ -43,6 +43,14 @@ const (
 	minPingInterval    = 10 * time.Second
 	pingInterval       = time.Minute
 	pingTimeout        = 20 * time.Second
+
+	// Calls are short, and goroutines that stay have their stacks already. Where all
+	// are busy, gRPC starts another.
+	streamWorkers = 64
+	// How much a caller may send before it is read, in one call and on one connection.
+	// Windows that gRPC finds by itself cost a ping for every burst of data.
+	streamWindow     = 256 << 10
+	connectionWindow = 4 << 20
 )
 
 // service is the sealer with everything around it.
@@ -128,6 +136,9 @@ func serverOptions(configuration *Configuration) []grpc.ServerOption {
 		grpc.MaxSendMsgSize(int(configuration.MaxMessageBytes)),
 		grpc.ConnectionTimeout(connectionTimeout),
 		grpc.WaitForHandlers(true),
+		grpc.NumStreamWorkers(streamWorkers),
+		grpc.StaticStreamWindowSize(streamWindow),
+		grpc.StaticConnWindowSize(connectionWindow),
 		grpc.KeepaliveParams(keepalive.ServerParameters{
 			MaxConnectionAge: maxConnectionAge, MaxConnectionAgeGrace: maxConnectionGrace, Time: pingInterval, Timeout: pingTimeout,
 		}),
