@@ -18,6 +18,8 @@ UNIT_MODULES := $(filter-out ./test ./proto/gen/go,$(MODULES))
 RACE := $(if $(shell command -v cc),-race)
 # How much each fuzz target runs in `make fuzz`: a count of inputs, or a time like 5m.
 FUZZTIME ?= 20000x
+# What else `make bench` is told, for example `--only=seals --rounds=9`.
+BENCHFLAGS ?=
 
 BUF_PATH := $(CURDIR)/tools/node_modules/.bin:$(PATH)
 PYTHON := $(CURDIR)/build/venv/bin/python
@@ -69,6 +71,13 @@ test-end-to-end: build/venv/installed $(NODE_PACKAGES) ## Run the suite as proce
 conformance: NEEDED := go node
 conformance: toolchain test/conformance/node_modules/installed ## Run the official conformance suite against the programs, and show its table.
 	@$(TIMED) "official conformance suite" go test -C test -count=1 -v -run TestServerPassesTheOfficialSuite ./conformance
+
+.PHONY: bench
+bench: ## Measure the suite beside other servers, in turns; takes about ten minutes.
+	@mkdir -p build/bench
+	@go build -o build/bench/ ./services/sealer/cmd/sealer ./services/mcpedge/cmd/mcpedge
+	@go build -C test/benchmark -o $(CURDIR)/build/bench/benchmark .
+	@build/bench/benchmark --programs build/bench $(BENCHFLAGS)
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target with FUZZTIME (20000x) inputs each.

@@ -66,8 +66,14 @@ var (
 
 const startTimeout = time.Minute
 
+// asShipped is the value of GOGC that stands for none: each program decides.
+const asShipped = "unset"
+
 // start starts a program with a value of GOGC, and waits until it serves.
 func (f *fleet) start(path, gogc string, arguments ...string) (*process, error) {
+	if gogc == asShipped {
+		gogc = "" // as good as absent to the runtime
+	}
 	name := fmt.Sprintf("%02d-%s", len(f.processes), filepath.Base(path))
 	started, err := suite.Start(suite.Program{
 		Name: name, Path: path, Arguments: arguments, Environment: []string{"GOGC=" + gogc}, LogDirectory: f.folder,

@@ -31,7 +31,7 @@ type commands struct {
 type run struct {
 	Programs string        `help:"The folder with the programs mcpedge and sealer."        required:"" type:"existingdir"`
 	Only     []string      `help:"Measure only these: calls, rounds, seals, tools, streams."`
-	GOGC     []string      `help:"The values of GOGC for all servers."                     default:"100,1000"`
+	GOGC     []string      `help:"The values of GOGC for all servers."                     default:"100,1000,unset"`
 	Rounds   int           `help:"How often each is measured; the median counts."          default:"5"`
 	Duration time.Duration `help:"How long each is measured in a round."                   default:"2s"`
 	Streams  int           `help:"How many listen streams are opened."                     default:"9000"`
