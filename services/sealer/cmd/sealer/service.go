@@ -44,9 +44,6 @@ const (
 	pingInterval       = time.Minute
 	pingTimeout        = 20 * time.Second
 
-	// Calls are short, and goroutines that stay have their stacks already. Where all
-	// are busy, gRPC starts another.
-	streamWorkers = 64
 	// How much a caller may send before it is read, in one call and on one connection.
 	// Windows that gRPC finds by itself cost a ping for every burst of data.
 	streamWindow     = 256 << 10
@@ -136,7 +133,6 @@ func serverOptions(configuration *Configuration) []grpc.ServerOption {
 		grpc.MaxSendMsgSize(int(configuration.MaxMessageBytes)),
 		grpc.ConnectionTimeout(connectionTimeout),
 		grpc.WaitForHandlers(true),
-		grpc.NumStreamWorkers(streamWorkers),
 		grpc.StaticStreamWindowSize(streamWindow),
 		grpc.StaticConnWindowSize(connectionWindow),
 		grpc.KeepaliveParams(keepalive.ServerParameters{
