@@ -250,17 +250,20 @@ type Root struct {
 // answers; read them with [Question.Answer]. It is the way to ask in parallel:
 // asks from several goroutines cost a round each.
 func (c *Context) AskAll(questions ...Asker) error {
+	if err := c.attempt.over(); err != nil {
+		return err
+	}
 	if len(questions) == 0 {
-		return errors.New("there is no question to ask")
+		return c.attempt.misused(errors.New("ask: there is no question to ask"))
 	}
 	messages := make([]*handlerv1.Question, len(questions))
 	for i, question := range questions {
 		message, prefix, err := question.prepare()
-		if err != nil {
-			return fmt.Errorf("ask: %w", err)
+		if err == nil {
+			err = c.attempt.assignKey(message, prefix)
 		}
-		if err := c.attempt.assignKey(message, prefix); err != nil {
-			return fmt.Errorf("ask: %w", err)
+		if err != nil {
+			return c.attempt.misused(fmt.Errorf("ask: %w", err))
 		}
 		messages[i] = message
 	}
@@ -303,7 +306,8 @@ func (c *Context) Confirm(message string, options ...AskOption) (Action, error) 
 //
 // MCP allows strings (with a format of email, uri, date or date-time), numbers,
 // integers, booleans, and strings or string lists with a fixed set of choices. Any
-// other field is an error on the first ask. A field with omitempty or omitzero, or
+// other field is a [*UsageError] on the first ask, and so is a tag that is misspelt
+// or contradicts another. A field with omitempty or omitzero, or
 // of a pointer type, may be left out. Choices known only at run time are given with
 // [Choices]; a schema written by hand with [FormSchema].
 //

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"regexp"
 	"slices"
 	"strings"
@@ -76,9 +77,7 @@ func TestTheSpellingOfASchemaDoesNotChangeTheKey(t *testing.T) {
 		outcome := handlertest.Run(t, serverWith(func(ctx *handler.Context, _ none) (string, error) {
 			answer, err := handler.Elicit[json.RawMessage](ctx, "Q", handler.FormSchema(json.RawMessage(schema)))
 			return string(answer.Action), err
-		}), handlertest.CallTool("tool", nil), handlertest.AnswerFunc(func(*handlerv1.Question) (handlertest.Answer, error) {
-			return handlertest.Decline(), nil
-		}))
+		}), handlertest.CallTool("tool", nil), handlertest.Always(handlertest.Decline()))
 		return outcome.Keys()[0]
 	}
 	one := keyOf(`{"type":"object","properties":{"a":{"type":"integer","maximum":9007199254740993}}}`)
@@ -90,16 +89,51 @@ func TestTheSpellingOfASchemaDoesNotChangeTheKey(t *testing.T) {
 	}
 }
 
+// usageErrorOf is what a run says of a function that misuses the kit.
+func usageErrorOf(t *testing.T, newServer func() *handler.Server, answers handlertest.Answerer) string {
+	t.Helper()
+	if _, err := handlertest.Check(t.Context(), newServer, handlertest.CallTool("tool", nil), answers); err != nil {
+		return err.Error()
+	}
+	return "no error"
+}
+
 func TestAKeyIsAskedOncePerAttempt(t *testing.T) {
-	outcome := handlertest.Run(t, serverWith(func(ctx *handler.Context, _ none) (string, error) {
+	got := usageErrorOf(t, serverWith(func(ctx *handler.Context, _ none) (string, error) {
 		if _, err := ctx.Confirm("Sure?", handler.Key("sure")); err != nil {
 			return "", err
 		}
 		_, err := ctx.Confirm("Really?", handler.Key("sure"))
-		return "done", err
-	}), handlertest.CallTool("tool", nil), handlertest.Answers{"sure": handlertest.Confirm()})
-	if !outcome.Finish.GetCallTool().GetIsError() || !strings.Contains(outcome.Text(), `"sure" was asked before`) {
-		t.Errorf("got %v", outcome.Finish)
+		if _, isUsage := errors.AsType[*handler.UsageError](err); !isUsage {
+			t.Errorf("the error is a %T", err)
+		}
+		return "the error is kept", nil
+	}), handlertest.Always(handlertest.Confirm()))
+	if !strings.Contains(got, `the handler has a fault: ask: the key "sure" was asked before`) {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestAUsageErrorIsForTheLogAndNotForTheModel(t *testing.T) {
+	var log strings.Builder
+	newServer := func() *handler.Server {
+		server := handler.NewServer("test", handler.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+		handler.Tool(server, "tool", func(ctx *handler.Context, _ none) (string, error) {
+			_, err := handler.Elicit[struct{ Sub struct{} }](ctx, "Fill in")
+			return "", fmt.Errorf("ask for the form: %w", err)
+		}, handler.Description("Asks for a form that cannot be."))
+		return server
+	}
+	outcome := handlertest.Run(t, newServer, handlertest.CallTool("tool", nil), nil, handlertest.AllowFaults())
+	if got := outcome.Err(); got == nil || got.Error() != "internal: the handler failed" {
+		t.Errorf("the client is told %v", got)
+	}
+	for _, want := range []string{
+		"level=ERROR", "a function misuses the kit", `target="tool tool"`, "invocation=attempt-1", "Sub cannot be in a form",
+	} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("logged %s, want %s in it", log.String(), want)
+		}
 	}
 }
 
@@ -238,14 +272,13 @@ func sameJSON(t *testing.T, one, two string) bool {
 	return fmt.Sprint(values[0]) == fmt.Sprint(values[1])
 }
 
-// askForm is what asking for a form of T says.
+// askForm is what a run says of asking for a form of T.
 func askForm[T any](t *testing.T, options ...handler.FormOption) string {
 	t.Helper()
-	outcome := handlertest.Run(t, serverWith(func(ctx *handler.Context, _ none) (string, error) {
+	return usageErrorOf(t, serverWith(func(ctx *handler.Context, _ none) (string, error) {
 		_, err := handler.Elicit[T](ctx, "Fill in", append(options, handler.Key("form"))...)
 		return "asked", err
-	}), handlertest.CallTool("tool", nil), handlertest.Answers{"form": handlertest.Decline()})
-	return outcome.Text()
+	}), handlertest.Always(handlertest.Decline()))
 }
 
 func TestAFormThatMCPDoesNotAllowIsAnErrorThatSaysWhy(t *testing.T) {
@@ -278,6 +311,28 @@ func TestAFormThatMCPDoesNotAllowIsAnErrorThatSaysWhy(t *testing.T) {
 		}](t),
 		`default "c": not a value that`: askForm[struct {
 			A string `enum:"a,b" default:"c"`
+		}](t),
+		"has no field to fill in": askForm[struct{ hidden int }](t),
+		"the lower bound is above": askForm[struct {
+			A int `minimum:"2" maximum:"1"`
+		}](t),
+		"A cannot be in a form: the lower bound is above": askForm[struct {
+			A string `minLength:"2" maxLength:"1"`
+		}](t),
+		"Unsigned cannot be in a form: the lower bound is above": askForm[struct {
+			Unsigned uint `maximum:"-1"`
+		}](t),
+		"List cannot be in a form: the lower bound is above": askForm[struct {
+			List []string `enum:"a,b" minItems:"2" maxItems:"1"`
+		}](t),
+		`minimum "NaN": not a number`: askForm[struct {
+			A float64 `minimum:"NaN"`
+		}](t),
+		"enumTitles without enum": askForm[struct {
+			A string `enumTitles:"One"`
+		}](t),
+		`the tag "minLenght" does nothing: is it "minLength"?`: askForm[struct {
+			A string `json:"a" minLenght:"2"`
 		}](t),
 		"has no such field":     askForm[none](t, handler.Choices("a", handler.Choice{Value: "b"})),
 		"has no choices":        askForm[none](t, handler.Choices("a")),

@@ -5,18 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"sync"
 
 	"google.golang.org/grpc"
 
 	handlerv1 "github.com/countersign-mcp/countersign/proto/gen/go/countersign/handler/v1"
+	"github.com/countersign-mcp/countersign/services/handlers/go/internal/fault"
 )
 
 // attempt is the kit's side of one Invoke stream.
 type attempt struct {
 	begin  *handlerv1.Begin
 	stream grpc.BidiStreamingServer[handlerv1.InvokeRequest, handlerv1.InvokeResponse]
+	logger *slog.Logger
 	cancel context.CancelFunc
 	ctx    context.Context //nolint:containedctx // an attempt is what its context ends
 
@@ -37,7 +40,7 @@ type attempt struct {
 
 func newAttempt(
 	stream grpc.BidiStreamingServer[handlerv1.InvokeRequest, handlerv1.InvokeResponse],
-	begin *handlerv1.Begin,
+	begin *handlerv1.Begin, logger *slog.Logger,
 ) *attempt {
 	ctx, cancel := context.WithCancel(stream.Context())
 	state := maps.Clone(begin.GetState())
@@ -47,6 +50,7 @@ func newAttempt(
 	return &attempt{
 		begin:     begin,
 		stream:    stream,
+		logger:    logger.With("target", targetOf(begin), "invocation", begin.GetInvocationId()),
 		ctx:       ctx,
 		cancel:    cancel,
 		incoming:  make(chan *handlerv1.InvokeRequest),
@@ -83,6 +87,14 @@ func (a *attempt) over() error {
 		return ErrAttemptEnded
 	}
 	return nil
+}
+
+// misused makes a mistake of the handler's author known, whatever the function does
+// with the error.
+func (a *attempt) misused(cause error) error {
+	a.logger.Error("a function misuses the kit", "error", cause)
+	fault.Report(a.ctx, cause)
+	return &UsageError{cause}
 }
 
 // carriedAway reports whether the attempt ended at an ask.

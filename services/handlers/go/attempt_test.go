@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -288,21 +289,24 @@ func TestOnceDoesNotRecordAFailure(t *testing.T) {
 	}
 }
 
-func TestOnceSaysWhenItsRecordIsOfAnotherType(t *testing.T) {
-	var got error
-	handlertest.Run(t, serverWith(func(ctx *handler.Context, _ none) (string, error) {
-		if _, err := handler.Once(ctx, "k", func() (string, error) { return "text", nil }); err != nil {
-			return "", err
-		}
-		_, got = handler.Once(ctx, "k", func() (int, error) { return 1, nil })
+func TestAMisuseOfTheStateIsAUsageError(t *testing.T) {
+	got := usageErrorOf(t, serverWith(func(ctx *handler.Context, _ none) (string, error) {
+		_, recorded := handler.Once(ctx, "k", func() (string, error) { return "text", nil })
+		_, unreadable := handler.Once(ctx, "k", func() (int, error) { return 1, nil })
 		_, unrecordable := handler.Once(ctx, "f", func() (func(), error) { return nil, nil })
-		if unrecordable == nil {
-			return "", errors.New("a function was recorded")
+		for _, err := range []error{unreadable, unrecordable, ctx.State().Set("once:k", "x"), ctx.State().Delete("once:l")} {
+			if _, isUsage := errors.AsType[*handler.UsageError](err); !isUsage {
+				t.Errorf("%v is not a usage error", err)
+			}
 		}
-		return "", errors.Join(ctx.State().Set("once:k", "x"), ctx.State().Delete("once:k"))
-	}), handlertest.CallTool("tool", nil), nil)
-	if got == nil {
-		t.Error("a text was read as a number")
+		return "done", recorded
+	}), nil)
+	for _, want := range []string{
+		`read what Once recorded under "k"`, `record the result of Once under "f"`, `"once:k" belongs to Once`, `"once:l" belongs to Once`,
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("got %s, want %s in it", got, want)
+		}
 	}
 }
 
@@ -329,10 +333,10 @@ func TestOnceRunsOnceForGoroutinesThatReachItTogether(t *testing.T) {
 }
 
 func TestAskingNothingIsAnError(t *testing.T) {
-	outcome := handlertest.Run(t, serverWith(func(ctx *handler.Context, _ none) (string, error) {
+	got := usageErrorOf(t, serverWith(func(ctx *handler.Context, _ none) (string, error) {
 		return "", ctx.AskAll()
-	}), handlertest.CallTool("tool", nil), nil)
-	if outcome.Text() != "there is no question to ask" {
-		t.Errorf("got %v", outcome.Finish)
+	}), nil)
+	if !strings.Contains(got, "there is no question to ask") {
+		t.Errorf("got %s", got)
 	}
 }

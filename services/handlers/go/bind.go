@@ -15,6 +15,9 @@ func checkBindable(of reflect.Type) error {
 		if _, _, skip := jsonName(field); skip {
 			continue
 		}
+		if err := checkTags(field.Tag); err != nil {
+			return fmt.Errorf("the field %s.%s: %w", of, field.Name, err)
+		}
 		switch field.Type.Kind() {
 		case reflect.String, reflect.Bool, reflect.Float32, reflect.Float64,
 			reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,

@@ -73,7 +73,7 @@ func (s *Server) Complete(
 ) (response *handlerv1.CompleteResponse, err error) {
 	defer func() {
 		if value := recover(); value != nil {
-			s.logPanic("complete", value)
+			logPanic(s.logger.With("target", "completion"), value)
 			response, err = nil, status.Error(codes.Internal, "the handler failed")
 		}
 	}()

@@ -150,7 +150,7 @@ func (c *Context) Log(level Level, logger string, value any) error {
 	}
 	data, err := encodeJSON(value)
 	if err != nil {
-		return fmt.Errorf("encode a log message: %w", err)
+		return c.attempt.misused(fmt.Errorf("encode a log message: %w", err))
 	}
 	return c.attempt.send(&handlerv1.InvokeResponse{Message: &handlerv1.InvokeResponse_Log{
 		Log: &handlerv1.Log{Level: handlerv1.LogLevel(level), Logger: logger, Data: data},

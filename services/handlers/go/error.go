@@ -75,6 +75,19 @@ func (e *Error) proto() *handlerv1.Error {
 	return &handlerv1.Error{Kind: e.kind, Message: e.message, Data: e.data, ApplicationCode: e.code}
 }
 
+// UsageError is a mistake in the way a function uses the kit: a form that MCP does
+// not allow, a key that is asked twice. It is logged where it happens. The client is
+// told of an internal error and nothing more: a model can do nothing about it.
+type UsageError struct {
+	cause error
+}
+
+// Error says what the mistake is, for the handler's author.
+func (e *UsageError) Error() string { return e.cause.Error() }
+
+// Unwrap returns the cause.
+func (e *UsageError) Unwrap() error { return e.cause }
+
 // AskRefusedError says why a question cannot be put to the client. The attempt
 // goes on: a function may do without the answer, or return the error.
 type AskRefusedError struct {

@@ -1,9 +1,11 @@
 package handler
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -76,6 +78,9 @@ func formSchema[T any](settings *askSettings) ([]byte, error) {
 	for name := range unused {
 		return nil, fmt.Errorf("there are choices for %q and %s has no such field", name, form)
 	}
+	if len(schema.Properties) == 0 {
+		return nil, fmt.Errorf("%s has no field to fill in", form)
+	}
 	return json.Marshal(schema)
 }
 
@@ -101,6 +106,9 @@ func jsonName(field reflect.StructField) (name string, optional, skip bool) {
 
 // formField is the schema of one field.
 func formField(field reflect.StructField, choices []Choice) (*jsonschema.Schema, error) {
+	if err := checkTags(field.Tag); err != nil {
+		return nil, err
+	}
 	if choices == nil {
 		var err error
 		if choices, err = taggedChoices(field.Tag); err != nil {
@@ -113,19 +121,14 @@ func formField(field reflect.StructField, choices []Choice) (*jsonschema.Schema,
 	}
 	schema.Title = field.Tag.Get("title")
 	schema.Description = field.Tag.Get("jsonschema")
-	if err := constrain(schema, field.Tag); err != nil {
-		return nil, err
-	}
-	if text, given := field.Tag.Lookup("default"); given {
-		if schema.Default, err = defaultValue(schema, text); err != nil {
-			return nil, fmt.Errorf("default %q: %w", text, err)
-		}
-	}
-	return schema, nil
+	return schema, constrain(schema, field.Tag, formFormats)
 }
 
 func taggedChoices(tag reflect.StructTag) ([]Choice, error) {
 	values, given := tag.Lookup("enum")
+	if _, titled := tag.Lookup("enumTitles"); titled && !given {
+		return nil, errors.New("there is enumTitles without enum")
+	}
 	if !given {
 		return nil, nil
 	}
@@ -212,13 +215,13 @@ func enumerate(choices []Choice) ([]any, []*jsonschema.Schema) {
 var formFormats = []string{"email", "uri", "date", "date-time"}
 
 // constrain adds what the tags say. Each tag belongs to some types only.
-func constrain(schema *jsonschema.Schema, tag reflect.StructTag) error {
-	isText := schema.Type == "string" && schema.Enum == nil && schema.OneOf == nil
-	isNumber := schema.Type == "number" || schema.Type == "integer"
-	isList := schema.Type == "array"
+func constrain(schema *jsonschema.Schema, tag reflect.StructTag, formats []string) error {
+	isText := jsonType(schema) == "string" && schema.Enum == nil && schema.OneOf == nil
+	isNumber := jsonType(schema) == "number" || jsonType(schema) == "integer"
+	isList := jsonType(schema) == "array"
 	if format, given := tag.Lookup("format"); given {
-		if !isText || !slices.Contains(formFormats, format) {
-			return fmt.Errorf("format %q: MCP allows %s, on a string", format, strings.Join(formFormats, ", "))
+		if !isText || !slices.Contains(formats, format) {
+			return fmt.Errorf("format %q: there are %s, on a string", format, strings.Join(formats, ", "))
 		}
 		schema.Format = format
 	}
@@ -246,8 +249,21 @@ func constrain(schema *jsonschema.Schema, tag reflect.StructTag) error {
 			return fmt.Errorf("%s %q: %w", bound.tag, text, err)
 		}
 	}
+	if beyond(schema.MinLength, schema.MaxLength) || beyond(schema.MinItems, schema.MaxItems) ||
+		beyond(schema.Minimum, schema.Maximum) {
+		return errors.New("the lower bound is above the upper one")
+	}
+	if text, given := tag.Lookup("default"); given {
+		var err error
+		if schema.Default, err = defaultValue(schema, text); err != nil {
+			return fmt.Errorf("default %q: %w", text, err)
+		}
+	}
 	return nil
 }
+
+// beyond reports whether no value can lie between two bounds.
+func beyond[N cmp.Ordered](low, high *N) bool { return low != nil && high != nil && *low > *high }
 
 func setCount(target **int) func(string) error {
 	return func(text string) error {
@@ -263,7 +279,7 @@ func setCount(target **int) func(string) error {
 func setNumber(target **float64) func(string) error {
 	return func(text string) error {
 		number, err := strconv.ParseFloat(text, 64)
-		if err != nil {
+		if err != nil || math.IsNaN(number) || math.IsInf(number, 0) {
 			return errors.New("not a number")
 		}
 		*target = &number
@@ -274,7 +290,7 @@ func setNumber(target **float64) func(string) error {
 // defaultValue is the JSON of a default: a list is separated by commas.
 func defaultValue(schema *jsonschema.Schema, text string) (json.RawMessage, error) {
 	var value any = text
-	switch schema.Type {
+	switch jsonType(schema) {
 	case "array":
 		value = strings.Split(text, ",")
 	case "boolean", "integer", "number":

@@ -3,6 +3,7 @@ package handler
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime"
 	"runtime/debug"
 
@@ -11,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	handlerv1 "github.com/countersign-mcp/countersign/proto/gen/go/countersign/handler/v1"
+	"github.com/countersign-mcp/countersign/services/handlers/go/internal/fault"
 )
 
 // Invoke implements the contract's Invoke: it runs one attempt.
@@ -27,34 +29,32 @@ func (s *Server) Invoke(stream grpc.BidiStreamingServer[handlerv1.InvokeRequest,
 	if begin == nil {
 		return status.Error(codes.InvalidArgument, "the first message of a stream must be Begin")
 	}
-	attempt := newAttempt(stream, begin)
+	attempt := newAttempt(stream, begin, s.logger)
 	defer attempt.cancel()
 	go attempt.receive()
 
 	finish, err := s.run(&Context{Context: attempt.ctx, attempt: attempt})
 	if over := attempt.over(); over != nil {
-		return s.unwound(attempt, err)
+		return attempt.unwound(err)
 	}
 	if err != nil {
-		finish = s.failure(begin, err)
+		finish = attempt.failure(err)
 	}
 	err = attempt.send(&handlerv1.InvokeResponse{Message: &handlerv1.InvokeResponse_Finish{Finish: finish}})
 	if errors.Is(err, ErrAttemptEnded) {
 		return status.Error(codes.Canceled, ErrAttemptEnded.Error())
 	}
 	if err != nil {
-		s.logger.Error("a result cannot be sent", "target", targetOf(begin),
-			"invocation", begin.GetInvocationId(), "error", err)
+		attempt.logger.Error("a result cannot be sent", "error", err)
 	}
 	return err
 }
 
 // unwound ends a stream whose attempt is over.
-func (s *Server) unwound(attempt *attempt, err error) error {
-	if err == nil && attempt.carriedAway() {
-		s.logger.Error("a function returned a result although an ask had ended its attempt: "+
-			"it must return the error of the ask", "target", targetOf(attempt.begin),
-			"invocation", attempt.begin.GetInvocationId())
+func (a *attempt) unwound(err error) error {
+	if err == nil && a.carriedAway() {
+		a.logger.Error("a function returned a result although an ask had ended its attempt: " +
+			"it must return the error of the ask")
 		return status.Error(codes.FailedPrecondition, "a function went on after an ask had ended its attempt")
 	}
 	return status.Error(codes.Canceled, ErrAttemptEnded.Error())
@@ -64,7 +64,8 @@ func (s *Server) unwound(attempt *attempt, err error) error {
 func (s *Server) run(ctx *Context) (finish *handlerv1.Finish, err error) {
 	defer func() {
 		if value := recover(); value != nil {
-			s.logPanic(targetOf(ctx.attempt.begin), value)
+			logPanic(ctx.attempt.logger, value)
+			fault.Report(ctx, fmt.Errorf("the function panicked: %v\n%s", value, debug.Stack()))
 			finish, err = nil, internalError(nil)
 		}
 	}()
@@ -133,34 +134,39 @@ func (s *Server) readResource(ctx *Context, request *handlerv1.ReadResource) (*h
 }
 
 // failure turns what a function returned into what the client reads.
-func (s *Server) failure(begin *handlerv1.Begin, err error) *handlerv1.Finish {
+func (a *attempt) failure(err error) *handlerv1.Finish {
 	protocol, isProtocol := errors.AsType[*Error](err)
 	refused, isRefused := errors.AsType[*AskRefusedError](err)
+	_, isUsage := errors.AsType[*UsageError](err)
 	switch {
 	case isProtocol:
+	case isUsage:
+		protocol = internalError(nil)
 	case isRefused:
 		protocol = internalError(refused)
 		protocol.message = refused.Error()
-	case begin.GetCallTool() != nil:
+	case a.begin.GetCallTool() != nil:
 		return &handlerv1.Finish{Outcome: &handlerv1.Finish_CallTool{CallTool: failed(err.Error())}}
 	default:
 		protocol = internalError(err)
 	}
 	if protocol.cause != nil {
-		s.logger.Error("a function failed", "target", targetOf(begin),
-			"invocation", begin.GetInvocationId(), "error", protocol.cause)
+		a.logger.Error("a function failed", "error", protocol.cause)
+		if !isRefused { // a refusal is the edge's doing
+			fault.Report(a.ctx, protocol.cause)
+		}
 	}
 	return &handlerv1.Finish{Outcome: &handlerv1.Finish_Error{Error: protocol.proto()}}
 }
 
 // logPanic logs where a function panicked. The value is logged only where it is the
 // runtime's: any other may hold an argument or an answer.
-func (s *Server) logPanic(target string, value any) {
+func logPanic(logger *slog.Logger, value any) {
 	description := fmt.Sprintf("a %T", value)
-	if fault, isFault := value.(runtime.Error); isFault {
-		description = fault.Error()
+	if failure, isRuntime := value.(runtime.Error); isRuntime {
+		description = failure.Error()
 	}
-	s.logger.Error("a function panicked", "target", target, "panic", description, "stack", string(debug.Stack()))
+	logger.Error("a function panicked", "panic", description, "stack", string(debug.Stack()))
 }
 
 // targetOf names what a request is for, in logs. It leaves out URIs, which may hold

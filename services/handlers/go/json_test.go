@@ -29,7 +29,7 @@ func FuzzDecodeArguments(f *testing.F) {
 		Raw    json.RawMessage `json:"raw,omitempty"`
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		strict, err := decodeArguments[arguments](data)
+		strict, err := decodeArguments[arguments](data, nil)
 		if err != nil {
 			if len(err.Error()) > 200+len(data) {
 				t.Errorf("the error is longer than what it is about: %v", err)

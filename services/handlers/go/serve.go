@@ -57,14 +57,21 @@ type TLSFiles struct {
 	ClientCA string
 }
 
-// Run serves until the context is cancelled; use [signal.NotifyContext] to stop on
-// a signal. It returns nil after an orderly stop.
-//
-// [signal.NotifyContext]: https://pkg.go.dev/os/signal#NotifyContext
+// Run serves until the context is cancelled; make it with NotifyContext of package
+// os/signal to stop on a signal. Run returns nil after an orderly stop.
 func Run(ctx context.Context, server *Server, options Options) error {
 	network, address := "tcp", options.Listen
 	if path, isSocket := strings.CutPrefix(address, "unix://"); isSocket {
 		network, address = "unix", path
+	} else if options.TLS == nil {
+		resolved, err := net.ResolveTCPAddr(network, address)
+		if err != nil {
+			return fmt.Errorf("listen on %q: %w", options.Listen, err)
+		}
+		if !isLocal(resolved) {
+			return plaintextRefused(options.Listen)
+		}
+		address = resolved.String()
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, network, address)
 	if err != nil {
@@ -130,7 +137,7 @@ func (s *Server) newGRPCServer(address net.Addr, options Options) (*grpc.Server,
 			},
 		})))
 	case !isLocal(address):
-		return nil, nil, fmt.Errorf("listen on %q: without TLS only a loopback address or a Unix socket is allowed", address)
+		return nil, nil, plaintextRefused(address.String())
 	}
 	grpcServer := grpc.NewServer(append(serverOptions, options.ServerOptions...)...)
 	handlerv1.RegisterHandlerServiceServer(grpcServer, s)
@@ -139,6 +146,10 @@ func (s *Server) newGRPCServer(address net.Addr, options Options) (*grpc.Server,
 	healthv1.RegisterHealthServer(grpcServer, healthServer)
 	reflection.Register(grpcServer)
 	return grpcServer, healthServer, nil
+}
+
+func plaintextRefused(address string) error {
+	return fmt.Errorf("listen on %q: without TLS only a loopback address or a Unix socket is allowed", address)
 }
 
 // isLocal reports whether nobody beyond this machine can reach the address.

@@ -69,7 +69,7 @@ func dial(t *testing.T, target string, transport credentials.TransportCredential
 func TestPlaintextIsServedOnlyWhereNobodyElseCanListen(t *testing.T) {
 	for _, listen := range []string{"0.0.0.0:0", "[::]:0", ":0"} {
 		err := handler.Run(t.Context(), fullServer(), handler.Options{Listen: listen})
-		if err == nil || !strings.Contains(err.Error(), "without TLS") {
+		if want := "listen on \"" + listen + "\": without TLS"; err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v", listen, err)
 		}
 	}

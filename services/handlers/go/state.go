@@ -31,7 +31,7 @@ func (s State) Get(name string) (string, bool) {
 // name that begins with `once:`, which belongs to [Once].
 func (s State) Set(name, value string) error {
 	if strings.HasPrefix(name, oncePrefix) {
-		return fmt.Errorf("the state %q belongs to Once", name)
+		return s.attempt.misused(fmt.Errorf("the state %q belongs to Once", name))
 	}
 	return s.attempt.setState(name, value)
 }
@@ -39,7 +39,7 @@ func (s State) Set(name, value string) error {
 // Delete removes what is stored under name. It fails once the attempt has ended.
 func (s State) Delete(name string) error {
 	if strings.HasPrefix(name, oncePrefix) {
-		return fmt.Errorf("the state %q belongs to Once", name)
+		return s.attempt.misused(fmt.Errorf("the state %q belongs to Once", name))
 	}
 	if err := s.attempt.over(); err != nil {
 		return err
@@ -87,7 +87,7 @@ func Once[T any](ctx *Context, key string, run func() (T, error)) (T, error) {
 		}
 		encoded, err := encodeJSON(value)
 		if err != nil {
-			return zero, fmt.Errorf("record the result of Once under %q: %w", key, err)
+			return zero, ctx.attempt.misused(fmt.Errorf("record the result of Once under %q: %w", key, err))
 		}
 		recorded = string(encoded)
 		if err := ctx.attempt.setState(oncePrefix+key, recorded); err != nil {
@@ -97,7 +97,7 @@ func Once[T any](ctx *Context, key string, run func() (T, error)) (T, error) {
 	// The first attempt reads the record too, so that it sees what later ones see.
 	var value T
 	if err := decodeJSON([]byte(recorded), &value); err != nil {
-		return zero, fmt.Errorf("read what Once recorded under %q: %w", key, err)
+		return zero, ctx.attempt.misused(fmt.Errorf("read what Once recorded under %q: %w", key, err))
 	}
 	return value, nil
 }

@@ -10,58 +10,72 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	handlerv1 "github.com/countersign-mcp/countersign/proto/gen/go/countersign/handler/v1"
+	"github.com/countersign-mcp/countersign/services/handlers/go/internal/fault"
 )
 
 type toolEntry struct {
-	message *handlerv1.Tool
-	call    func(ctx *Context, arguments []byte) (*handlerv1.CallToolResult, error)
+	message  *handlerv1.Tool
+	call     func(ctx *Context, arguments []byte) (*handlerv1.CallToolResult, error)
+	defaults json.RawMessage // of the arguments: an object, or empty
 }
 
 // Tool offers a function that a model may call.
 //
 // In is a struct whose fields are the arguments: names from the json tags,
-// descriptions from the jsonschema tags, optional with omitempty or omitzero. Any
-// other type needs an [InputSchema]; [encoding/json.RawMessage] is the exact text
-// that the client sent. Numbers keep their digits: an int64 is exact, and a number
-// in an any is an [encoding/json.Number].
+// descriptions from the jsonschema tags, optional with omitempty or omitzero. The
+// tags of a form (see [Elicit]) mean the same here, in structs inside as well, and
+// the edge refuses arguments that do not keep to them:
+//
+//	type search struct {
+//		Words string `json:"words" jsonschema:"What to look for." minLength:"1"`
+//		Order string `json:"order,omitempty" enum:"newest,oldest" default:"newest"`
+//		Limit int    `json:"limit,omitempty" minimum:"1" maximum:"100" default:"20"`
+//	}
+//
+// A format may be any of JSON Schema's. An argument that is left out has its default,
+// or else its zero value. With an [InputSchema] the tags say nothing.
+//
+// Any other type needs an [InputSchema]; [json.RawMessage] is the exact text that the
+// client sent. Numbers keep their digits: an int64 is exact, and a number in an any
+// is a [json.Number].
 //
 // Out is one of:
-//   - a struct or a map: structured content with an inferred schema, and a text
-//     block of the same JSON for clients that read only text;
-//   - [encoding/json.RawMessage]: the same with the exact text that the function
+//   - a struct or a map: structured content with a schema inferred from the json and
+//     jsonschema tags, and a text block of the same JSON for clients that read only
+//     text;
+//   - [json.RawMessage]: the same with the exact text that the function
 //     returns, and with a schema only if there is an [OutputSchema];
 //   - string: a text block;
 //   - *[Result]: put together by hand.
 //
 // An error of the function is a result with isError that a model reads: say what
 // would help it, and nothing secret. An [*Error] instead refuses the request as a
-// whole. A panic is an internal error and a line in the log.
+// whole. A panic or a [*UsageError] is an internal error and a line in the log.
 //
-// Tool panics if the registration makes no sense, for example if the name is taken
-// or a type has no JSON Schema.
+// Tool panics if the registration makes no sense, for example if the name is taken,
+// a type has no JSON Schema, or a tag is misspelt.
 func Tool[In, Out any](
 	server *Server, name string, call func(ctx *Context, in In) (Out, error), options ...ToolOption,
 ) {
 	if !toolName.MatchString(name) {
 		panic(fmt.Sprintf("handler: the tool name %q is not 1 to 128 of A-Z a-z 0-9 _ - .", name))
 	}
-	entry := &toolEntry{
-		message: &handlerv1.Tool{Name: name},
-		call: func(ctx *Context, arguments []byte) (*handlerv1.CallToolResult, error) {
-			in, err := decodeArguments[In](arguments)
-			if err != nil {
-				return failed("the arguments cannot be used: " + err.Error()), nil //nolint:nilerr // a model reads it and can do better
-			}
-			out, err := call(ctx, in)
-			if err != nil {
-				return nil, err
-			}
-			result, err := encodeOutput(out)
-			if err != nil {
-				return nil, internalError(fmt.Errorf("encode the result: %w", err))
-			}
-			return result, nil
-		},
+	entry := &toolEntry{message: &handlerv1.Tool{Name: name}}
+	entry.call = func(ctx *Context, arguments []byte) (*handlerv1.CallToolResult, error) {
+		in, err := decodeArguments[In](arguments, entry.defaults)
+		if err != nil {
+			fault.Report(ctx, fmt.Errorf("the arguments cannot be used: %w", err))
+			return failed("the arguments cannot be used: " + err.Error()), nil
+		}
+		out, err := call(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		result, err := encodeOutput(out)
+		if err != nil {
+			return nil, internalError(fmt.Errorf("encode the result: %w", err))
+		}
+		return result, nil
 	}
 	for _, option := range options {
 		if err := option.applyToTool(entry); err != nil {
@@ -77,7 +91,8 @@ func Tool[In, Out any](
 	server.register(&server.tools, "tool", name, entry)
 }
 
-func decodeArguments[In any](arguments []byte) (In, error) {
+// decodeArguments reads arguments over their defaults.
+func decodeArguments[In any](arguments, defaults []byte) (In, error) {
 	var in In
 	if raw, isRaw := any(&in).(*json.RawMessage); isRaw {
 		*raw = arguments
@@ -85,6 +100,11 @@ func decodeArguments[In any](arguments []byte) (In, error) {
 	}
 	if len(arguments) == 0 {
 		arguments = []byte("{}")
+	}
+	if len(defaults) > 0 {
+		if err := decodeJSON(defaults, &in); err != nil {
+			return in, err
+		}
 	}
 	err := decodeJSON(arguments, &in)
 	return in, err
@@ -124,7 +144,15 @@ func (e *toolEntry) inferSchemas(in, out reflect.Type) error {
 		if err != nil {
 			return fmt.Errorf("infer the input schema: %w (give an InputSchema)", err)
 		}
-		e.message.InputSchema = schema
+		if err := tagArguments(schema, in); err != nil {
+			return err
+		}
+		if e.defaults, err = argumentDefaults(schema); err != nil {
+			return err
+		}
+		if e.message.InputSchema, err = json.Marshal(schema); err != nil {
+			return fmt.Errorf("encode the input schema: %w", err)
+		}
 	}
 	isExplicit := out == reflect.TypeFor[*Result]() || out == reflect.TypeFor[json.RawMessage]() ||
 		out.Kind() == reflect.String
@@ -133,7 +161,9 @@ func (e *toolEntry) inferSchemas(in, out reflect.Type) error {
 		if err != nil {
 			return fmt.Errorf("infer the output schema: %w", err)
 		}
-		e.message.OutputSchema = schema
+		if e.message.OutputSchema, err = json.Marshal(schema); err != nil {
+			return fmt.Errorf("encode the output schema: %w", err)
+		}
 	}
 	return nil
 }
@@ -147,7 +177,7 @@ var ownSchemas = map[reflect.Type]*jsonschema.Schema{
 }
 
 // inferObject is the JSON Schema of a type whose JSON is an object.
-func inferObject(of reflect.Type) ([]byte, error) {
+func inferObject(of reflect.Type) (*jsonschema.Schema, error) {
 	for of.Kind() == reflect.Pointer {
 		of = of.Elem()
 	}
@@ -162,7 +192,7 @@ func inferObject(of reflect.Type) ([]byte, error) {
 		return nil, fmt.Errorf("%s is not an object in JSON", of)
 	}
 	refuseNullLists(schema)
-	return json.Marshal(schema)
+	return schema, nil
 }
 
 // refuseNullLists takes back that a list may be null, which is inferred for every

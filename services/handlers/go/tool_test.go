@@ -30,9 +30,11 @@ func serverWith[In, Out any](
 	}
 }
 
-func callTool(t *testing.T, newServer func() *handler.Server, arguments any) *handlertest.Outcome {
+func callTool(
+	t *testing.T, newServer func() *handler.Server, arguments any, options ...handlertest.Option,
+) *handlertest.Outcome {
 	t.Helper()
-	return handlertest.Run(t, newServer, handlertest.CallTool("tool", arguments), nil)
+	return handlertest.Run(t, newServer, handlertest.CallTool("tool", arguments), nil, options...)
 }
 
 func describe(t *testing.T, server *handler.Server) *handlerv1.Catalog {
@@ -113,7 +115,7 @@ func TestArgumentsAreReadStrictlyAndNeverQuoted(t *testing.T) {
 		"an array":            {`["s3cret"]`, "an array is not an object"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			outcome := callTool(t, serverWith(echoMeasure), json.RawMessage(test.arguments))
+			outcome := callTool(t, serverWith(echoMeasure), json.RawMessage(test.arguments), handlertest.AllowFaults())
 			if !outcome.Finish.GetCallTool().GetIsError() || !strings.Contains(outcome.Text(), test.problem) {
 				t.Errorf("got %q, want %q", outcome.Text(), test.problem)
 			}
@@ -226,7 +228,7 @@ func TestAPanicIsAnInternalErrorAndALineInTheLogWithoutItsValue(t *testing.T) {
 		}, handler.Description("Panics."))
 		return server
 	}
-	outcome := callTool(t, newServer, map[string]string{"card": "4111"})
+	outcome := callTool(t, newServer, map[string]string{"card": "4111"}, handlertest.AllowFaults())
 	if got := outcome.Finish.GetError(); got.GetKind() != handlerv1.ErrorKind_ERROR_KIND_INTERNAL || strings.Contains(got.GetMessage(), "4111") {
 		t.Errorf("got %v", outcome.Finish)
 	}
@@ -329,7 +331,7 @@ func TestAResultThatCannotBeSentIsAnInternalErrorWithoutItsText(t *testing.T) {
 			return json.RawMessage(`{"n":`), nil
 		}),
 	} {
-		got := callTool(t, newServer, nil).Finish.GetError()
+		got := callTool(t, newServer, nil, handlertest.AllowFaults()).Finish.GetError()
 		if got.GetKind() != handlerv1.ErrorKind_ERROR_KIND_INTERNAL || got.GetMessage() != "the handler failed" {
 			t.Errorf("%s: got %v", name, got)
 		}

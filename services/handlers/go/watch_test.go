@@ -94,7 +94,7 @@ func TestResourcesAreReadByURIAndByTemplate(t *testing.T) {
 			t.Errorf("%s: got %v", uri, outcome.Finish)
 		}
 	}
-	empty := handlertest.Run(t, fullServer, handlertest.ReadResource("test://empty"), nil).Finish.GetError()
+	empty := handlertest.Run(t, fullServer, handlertest.ReadResource("test://empty"), nil, handlertest.AllowFaults()).Finish.GetError()
 	if empty.GetKind() != handlerv1.ErrorKind_ERROR_KIND_INTERNAL || empty.GetMessage() != "the handler failed" {
 		t.Errorf("a resource without contents is %v", empty)
 	}

@@ -38,13 +38,18 @@ type AnswerFunc func(question *handlerv1.Question) (Answer, error)
 // Answer calls the function.
 func (f AnswerFunc) Answer(question *handlerv1.Question) (Answer, error) { return f(question) }
 
+// Always gives the same answer to whatever is asked, for example [Confirm].
+func Always(answer Answer) Answerer {
+	return AnswerFunc(func(*handlerv1.Question) (Answer, error) { return answer, nil })
+}
+
 // Answer is what a client does with a question.
 type Answer struct {
 	message *handlerv1.Answer
 	refusal *handlerv1.AskRefused
 }
 
-// Accept fills in a form: content is a [encoding/json.RawMessage] or a value that
+// Accept fills in a form: content is a [json.RawMessage] or a value that
 // becomes a JSON object. With nil it accepts a URL.
 func Accept(content any) Answer {
 	elicited := &handlerv1.Elicited{Action: handlerv1.ElicitAction_ELICIT_ACTION_ACCEPT}
@@ -135,7 +140,8 @@ func matches(schemaText, content []byte) error {
 		return fmt.Errorf("resolve the schema: %w", err)
 	}
 	var instance map[string]any
-	if err := json.Unmarshal(content, &instance); err != nil {
+	// An error besides is a number beyond a float64, which leaves a null.
+	if err := json.Unmarshal(content, &instance); err != nil && instance == nil {
 		return errors.New("it is not a JSON object")
 	}
 	return resolved.Validate(instance)

@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"google.golang.org/grpc"
+
+	"github.com/countersign-mcp/countersign/services/handlers/go/internal/fault"
 )
 
 // Effect reports that something happened that must not happen twice for one request:
@@ -30,6 +32,7 @@ type recorder struct {
 	attempt int
 	effects map[string]int // name → the attempt it happened on first
 	wrong   []error
+	faults  []error // why the kit gave up on the function
 }
 
 func newRecorder() *recorder {
@@ -67,12 +70,29 @@ func (r *recorder) violations() error {
 	return errors.Join(r.wrong...)
 }
 
+// fault is called by the kit.
+func (r *recorder) fault(cause error) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.faults = append(r.faults, cause)
+}
+
+func (r *recorder) failure() error {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if len(r.faults) == 0 {
+		return nil
+	}
+	return fmt.Errorf("the handler has a fault: %w", errors.Join(r.faults...))
+}
+
 // intercept puts the recorder into the context of every stream and notes how the
 // stream ended.
 func (r *recorder) intercept(
 	server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler,
 ) error {
-	err := next(server, recordedStream{stream, context.WithValue(stream.Context(), recorderKey{}, r)})
+	ctx := fault.WithReporter(context.WithValue(stream.Context(), recorderKey{}, r), r.fault)
+	err := next(server, recordedStream{stream, ctx})
 	if info.FullMethod == invokeMethod {
 		r.ended <- err
 	}

@@ -10,7 +10,7 @@ import (
 // Request is what to ask of the handler service.
 type Request func(begin *handlerv1.Begin)
 
-// CallTool calls a tool. The arguments are a [encoding/json.RawMessage] with their
+// CallTool calls a tool. The arguments are a [json.RawMessage] with their
 // exact text, or a value that becomes a JSON object; nil is `{}`.
 func CallTool(name string, arguments any) Request {
 	text := encode(arguments)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -65,6 +66,7 @@ type settings struct {
 	meta         []byte
 	timeout      time.Duration
 	maxAttempts  int
+	allowFaults  bool
 }
 
 func defaultSettings() *settings {
@@ -100,6 +102,13 @@ func WithTimeout(timeout time.Duration) Option {
 	return func(s *settings) { s.timeout = timeout }
 }
 
+// AllowFaults lets a run end with what is otherwise taken for a mistake of the
+// handler or of the test: an internal error, a use of the kit that it refuses, and
+// arguments that do not fit the tool. It is for tests of just that.
+func AllowFaults() Option {
+	return func(s *settings) { s.allowFaults = true }
+}
+
 // Outcome is what a request led to.
 type Outcome struct {
 	// Finish is how the last attempt ended.
@@ -130,6 +139,22 @@ func (o *Outcome) Text() string {
 // Structured is the structured content of a tool's result: JSON, or empty.
 func (o *Outcome) Structured() string {
 	return string(o.Finish.GetCallTool().GetStructuredContent())
+}
+
+// IsError reports whether the tool failed or the request was refused.
+func (o *Outcome) IsError() bool { return o.Err() != nil }
+
+// Err is the failure of a tool as a model reads it, or the refusal of a request with
+// its kind; nil where neither happened.
+func (o *Outcome) Err() error {
+	if refusal := o.Finish.GetError(); refusal != nil {
+		kind := strings.TrimPrefix(refusal.GetKind().String(), "ERROR_KIND_")
+		return fmt.Errorf("%s: %s", strings.ToLower(strings.ReplaceAll(kind, "_", " ")), refusal.GetMessage())
+	}
+	if o.Finish.GetCallTool().GetIsError() {
+		return errors.New(o.Text())
+	}
+	return nil
 }
 
 // Keys are the keys of the questions that were shown, in order.
@@ -165,8 +190,16 @@ func runAs(
 		held:    make(map[string]*handlerv1.Answer),
 	}
 	request(chain.begin)
+	if !settings.allowFaults {
+		if err := checkArguments(ctx, client, chain.begin.GetCallTool()); err != nil {
+			return nil, err
+		}
+	}
 	for range settings.maxAttempts {
 		finished, err := chain.attempt(ctx)
+		if !settings.allowFaults {
+			err = errors.Join(err, recorder.failure())
+		}
 		if err := errors.Join(recorder.violations(), err); err != nil {
 			return nil, err
 		}
@@ -175,4 +208,24 @@ func runAs(
 		}
 	}
 	return nil, fmt.Errorf("there is no end after %d attempts", settings.maxAttempts)
+}
+
+// checkArguments refuses arguments that an edge would not let through.
+func checkArguments(ctx context.Context, client handlerv1.HandlerServiceClient, call *handlerv1.CallTool) error {
+	if call == nil {
+		return nil
+	}
+	response, err := client.Describe(ctx, new(handlerv1.DescribeRequest))
+	if err != nil {
+		return fmt.Errorf("describe the catalog: %w", err)
+	}
+	for _, tool := range response.GetCatalog().GetTools() {
+		if tool.GetName() != call.GetName() {
+			continue
+		}
+		if err := matches(tool.GetInputSchema(), call.GetArguments()); err != nil {
+			return fmt.Errorf("the arguments do not fit the input schema of %q, so an edge refuses them: %w", call.GetName(), err)
+		}
+	}
+	return nil
 }

@@ -39,9 +39,7 @@ func check(t *testing.T, newFunction func() function, answers handlertest.Answer
 func always(call function) func() function { return func() function { return call } }
 
 // yes confirms whatever is asked.
-var yes = handlertest.AnswerFunc(func(*handlerv1.Question) (handlertest.Answer, error) {
-	return handlertest.Confirm(), nil
-})
+var yes = handlertest.Always(handlertest.Confirm())
 
 func TestHandlersThatAreWrongAreFound(t *testing.T) {
 	for problem, newFunction := range map[string]func() function{
@@ -226,4 +224,65 @@ type failing struct {
 func (f *failing) Fatal(arguments ...any) {
 	f.message = fmt.Sprint(arguments...)
 	panic(f)
+}
+
+func TestAHandlerWithAFaultFailsTheRun(t *testing.T) {
+	for problem, call := range map[string]function{
+		"the function panicked: out of paper": func(*handler.Context, struct{}) (string, error) { panic("out of paper") },
+		"Sub cannot be in a form": func(ctx *handler.Context, _ struct{}) (string, error) {
+			_, err := handler.Elicit[struct{ Sub struct{} }](ctx, "Fill in")
+			return "", err
+		},
+		`the key "sure" was asked before`: func(ctx *handler.Context, _ struct{}) (string, error) {
+			_, first := ctx.Confirm("Sure?", handler.Key("sure"))
+			if first != nil {
+				return "", first
+			}
+			_, _ = ctx.Confirm("Sure?", handler.Key("sure"))
+			return "done", nil // the mistake is found all the same
+		},
+	} {
+		err := check(t, always(call), yes)
+		if err == nil || !strings.Contains(err.Error(), "the handler has a fault") || !strings.Contains(err.Error(), problem) {
+			t.Errorf("got %v, want %s", err, problem)
+		}
+		if err := check(t, always(call), yes, handlertest.AllowFaults()); err != nil {
+			t.Errorf("%s: got %v where faults are allowed", problem, err)
+		}
+	}
+}
+
+func TestAPromptThatFailsIsAFaultAndARefusalIsNot(t *testing.T) {
+	run := func(failure error) (*handlertest.Outcome, error) {
+		return handlertest.Check(t.Context(), func() *handler.Server {
+			server := server(nil)
+			handler.Prompt(server, "prompt", func(*handler.Context, struct{}) ([]handler.Message, error) {
+				return nil, failure
+			}, handler.Description("A prompt."))
+			return server
+		}, handlertest.GetPrompt("prompt", nil), nil)
+	}
+	if _, err := run(errors.New("the printer is on fire")); err == nil || !strings.Contains(err.Error(), "printer is on fire") {
+		t.Errorf("got %v", err)
+	}
+	outcome, err := run(handler.InvalidParams("no such thing"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !outcome.IsError() || outcome.Err().Error() != "invalid params: no such thing" {
+		t.Errorf("got %v", outcome.Err())
+	}
+}
+
+func TestAnOutcomeSaysWhetherItIsAFailure(t *testing.T) {
+	failure := errors.New("the printer is on fire")
+	for _, want := range []error{nil, failure} {
+		outcome := handlertest.Run(t, func() *handler.Server {
+			return server(func(*handler.Context, struct{}) (string, error) { return "printed", want })
+		}, handlertest.CallTool("tool", nil), nil)
+		got := outcome.Err()
+		if outcome.IsError() != (want != nil) || (want != nil && got.Error() != want.Error()) {
+			t.Errorf("got %v, want %v", got, want)
+		}
+	}
 }
