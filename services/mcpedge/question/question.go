@@ -76,7 +76,7 @@ func (q *Question) inspect() error {
 		if kind.ElicitForm.GetMessage() == "" {
 			return errNoMessage
 		}
-		form, err := compileForm(kind.ElicitForm.GetRequestedSchema())
+		form, err := forms.compile(kind.ElicitForm.GetRequestedSchema())
 		q.form = form
 		return err
 	case *handlerv1.Question_ElicitUrl:
