@@ -26,13 +26,14 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
 	"path/filepath"
 	"sync/atomic"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
 	"google.golang.org/grpc/credentials"
+
+	"github.com/countersign-mcp/countersign/services/internal/regularfile"
 )
 
 const (
@@ -41,6 +42,11 @@ const (
 	settleAfter = 100 * time.Millisecond
 	// rereadAfter is when the files are read though no event came.
 	rereadAfter = 5 * time.Minute
+	// maxSize bounds each file; the authorities of all the world have some hundred
+	// kilobytes.
+	maxSize = 4 << 20
+	// closeTimeout is how long Close waits for a reading under way.
+	closeTimeout = time.Second
 )
 
 // Files names the files of one side of mutual TLS.
@@ -132,17 +138,23 @@ func Open(files Files, logger *slog.Logger) (*Source, error) {
 }
 
 // Close stops following the files. Credentials made from the Source keep working
-// with the certificates it had.
+// with the certificates it had. A reading that hangs, on a file system that does not
+// answer, is left behind after a moment, with an error.
 func (s *Source) Close() error {
 	err := s.watcher.Close()
-
-	<-s.stopped
-
 	if err != nil {
-		return fmt.Errorf("stop watching certificate files: %w", err)
+		err = fmt.Errorf("stop watching certificate files: %w", err)
 	}
 
-	return nil
+	hanging := time.NewTimer(closeTimeout)
+	defer hanging.Stop()
+
+	select {
+	case <-s.stopped:
+		return err
+	case <-hanging.C:
+		return errors.Join(err, errors.New("stop watching certificate files: one is still being read"))
+	}
 }
 
 // Reloads is how many times new certificates were taken.
@@ -299,9 +311,9 @@ func read(files Files) (*material, error) {
 	digest := sha256.New()
 
 	for position, path := range files.paths() {
-		read, err := os.ReadFile(path)
+		read, err := regularfile.Read(path, maxSize, nil)
 		if err != nil {
-			return nil, fmt.Errorf("read certificate file: %w", err)
+			return nil, fmt.Errorf("read certificate file %q: %w", path, err)
 		}
 
 		content[position] = read

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -259,6 +260,29 @@ func TestBadFilesKeepTheCertificateInUse(t *testing.T) {
 	seen, _, err = handshake(t, server.ServerCredentials(), client.ClientCredentials(""), "localhost")
 	if err != nil || seen != "second" {
 		t.Errorf("after good files came, the client saw %q: %v", seen, err)
+	}
+}
+
+func TestAPipeForAMomentDoesNotEndReloading(t *testing.T) {
+	t.Parallel()
+
+	authority := certificatestest.NewAuthority(t)
+	directory := t.TempDir()
+	files := authority.Write(t, directory, "first")
+	server := open(t, files)
+
+	check(t, os.Remove(files.Authorities))
+	check(t, syscall.Mkfifo(files.Authorities, 0o600))
+
+	for server.Refused() == 0 {
+		<-server.Changed()
+	}
+
+	check(t, os.Remove(files.Authorities))
+	authority.Write(t, directory, "second")
+
+	for server.Reloads() == 0 {
+		<-server.Changed()
 	}
 }
 

@@ -89,6 +89,9 @@ func (s Settings) Check() error {
 const (
 	// refreshTimeout bounds one question to the source.
 	refreshTimeout = 10 * time.Second
+	// unknownKeyPatience is how long whoever opens a token with an unknown key id
+	// waits for the source: well below what callers of a sealer wait.
+	unknownKeyPatience = 300 * time.Millisecond
 	// firstRetry is how long after a first failure the source is asked again. The
 	// wait doubles until it is that of Refresh.
 	firstRetry = time.Second
@@ -108,6 +111,9 @@ type Keyring struct {
 	current   atomic.Pointer[Ring]
 	refreshes atomic.Uint64
 	failures  atomic.Uint64
+	// busy is whether the source has a question that it has not answered, be it one
+	// that nobody waits for any more.
+	busy atomic.Bool
 
 	lock sync.Mutex
 	// asking is closed when the question under way is answered; nil if there is
@@ -238,7 +244,7 @@ func (k *Keyring) consequence() string {
 func (k *Keyring) fetch(ctx context.Context) (*Ring, error) {
 	asked := k.clock()
 
-	versions, err := k.source.Versions(ctx)
+	versions, err := k.versions(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -255,6 +261,38 @@ func (k *Keyring) fetch(ctx context.Context) (*Ring, error) {
 	return ring, nil
 }
 
+// versions asks the source and waits no longer than the context lasts: a source may
+// hang in what no context ends, such as a file system that does not answer. It is
+// then asked again only when it has come back, so that no calls of it pile up; what
+// it says at last is dropped, for it is old.
+func (k *Keyring) versions(ctx context.Context) ([]Version, error) {
+	if !k.busy.CompareAndSwap(false, true) {
+		return nil, errors.New("the source has not answered an earlier question")
+	}
+
+	type answer struct {
+		versions []Version
+		err      error
+	}
+
+	answered := make(chan answer, 1)
+
+	go func() {
+		versions, err := k.source.Versions(ctx)
+
+		k.busy.Store(false)
+
+		answered <- answer{versions, err}
+	}()
+
+	select {
+	case given := <-answered:
+		return given.versions, given.err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("the source does not answer: %w", ctx.Err())
+	}
+}
+
 // Sealing returns the key that seals now, or ErrUnavailable.
 func (k *Keyring) Sealing(now time.Time) (*token.Key, error) {
 	ring, err := k.usable(now)
@@ -266,10 +304,10 @@ func (k *Keyring) Sealing(now time.Time) (*token.Key, error) {
 }
 
 // Opening returns the key with the id, or ErrUnavailable, ErrUnknownKey or
-// ErrRetiredKey, or the context's error. An id that is not known makes the source be asked once, and not
-// again for a while.
+// ErrRetiredKey, or the context's error. An id that is not known makes the source be
+// asked once, and not again for a while.
 //
-// That the source cannot be reached does not make an unknown id unavailable: a
+// That the source cannot be reached, or takes its time, does not make an unknown id unavailable: a
 // ring within its hard age knows every version that any replica seals with.
 func (k *Keyring) Opening(ctx context.Context, now time.Time, id token.KeyID) (*token.Key, error) {
 	ring, err := k.usable(now)
@@ -280,7 +318,10 @@ func (k *Keyring) Opening(ctx context.Context, now time.Time, id token.KeyID) (*
 	entry, found := ring.find(id)
 	if !found && k.mayAsk(now) {
 		// If it fails, it has been logged and counted, and the ring in use stays.
-		_ = k.Refresh(ctx)
+		patience, cancel := context.WithTimeout(ctx, unknownKeyPatience)
+		_ = k.Refresh(patience)
+
+		cancel()
 
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("find key: %w", ctx.Err())

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -263,6 +264,101 @@ func TestCallersAtTheSameTimeShareOneQuestion(t *testing.T) {
 		if source.Asked() != 2 {
 			t.Errorf("the source was asked %d times", source.Asked())
 		}
+	})
+}
+
+// stuck is a source that hangs, whatever its context says, while it is held.
+type stuck struct {
+	*keyringtest.Source
+
+	hold    atomic.Pointer[chan struct{}]
+	running atomic.Int32
+}
+
+// Versions implements keyring.Source.
+func (s *stuck) Versions(ctx context.Context) ([]keyring.Version, error) {
+	s.running.Add(1)
+	defer s.running.Add(-1)
+
+	if hold := s.hold.Load(); hold != nil {
+		<-*hold
+	}
+
+	return s.Source.Versions(context.WithoutCancel(ctx))
+}
+
+func TestASourceThatHangsIsGivenUpAndTakenBack(t *testing.T) {
+	t.Parallel()
+
+	// The bubble's clock moves when everything waits.
+	synctest.Test(t, func(t *testing.T) {
+		first, second := keyringtest.Version(1, start), keyringtest.Version(2, start)
+		source := &stuck{Source: keyringtest.NewSource(first)}
+		clock := keyringtest.NewClock(start)
+		keys := keyringtest.New(t, source, clock)
+
+		hold := make(chan struct{})
+		source.hold.Store(&hold)
+		source.Set(first, second)
+
+		for range 3 {
+			err := keys.Refresh(t.Context())
+			if err == nil || !strings.Contains(err.Error(), "answer") {
+				t.Errorf("got %v", err)
+			}
+
+			if source.running.Load() != 1 {
+				t.Errorf("%d calls of the source run", source.running.Load())
+			}
+		}
+
+		if status := keys.Status(clock.Now()); status.Refreshes != 4 || status.Failures != 3 {
+			t.Errorf("counted %+v", status)
+		}
+
+		_, err := keys.Opening(t.Context(), clock.Now(), id(t, second))
+		if !errors.Is(err, keyring.ErrUnknownKey) {
+			t.Errorf("while the source hangs: got %v", err)
+		}
+
+		source.hold.Store(nil)
+		close(hold)
+		synctest.Wait()
+
+		err = keys.Refresh(t.Context())
+		if err != nil {
+			t.Errorf("the source came back: %v", err)
+		}
+
+		_, err = keys.Opening(t.Context(), clock.Now(), id(t, second))
+		if err != nil {
+			t.Errorf("the source came back: %v", err)
+		}
+	})
+}
+
+func TestAnUnknownKeyDoesNotWaitLongForTheSource(t *testing.T) {
+	t.Parallel()
+
+	synctest.Test(t, func(t *testing.T) {
+		clock := keyringtest.NewClock(start)
+		source := keyringtest.NewSource(keyringtest.Version(1, start))
+		keys := keyringtest.New(t, source, clock)
+		release := source.Hold()
+
+		// As long as an edge waits for its sealer, by the bubble's clock.
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+
+		for range 2 {
+			_, err := keys.Opening(ctx, clock.Now(), token.KeyID{})
+			if !errors.Is(err, keyring.ErrUnknownKey) {
+				t.Errorf("got %v", err)
+			}
+		}
+
+		release()
+		synctest.Wait()
 	})
 }
 

@@ -25,15 +25,14 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"regexp"
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/countersign-mcp/countersign/services/internal/config"
+	"github.com/countersign-mcp/countersign/services/internal/regularfile"
 	"github.com/countersign-mcp/countersign/services/sealer/keyring"
 	"github.com/countersign-mcp/countersign/services/sealer/token"
 )
@@ -144,36 +143,12 @@ func (d *document) keys(path string) ([]keyring.Version, error) {
 
 // read returns the content of a file that its owner alone may read.
 func read(path string) ([]byte, error) {
-	opened, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = opened.Close() }() // Nothing was written.
+	return regularfile.Read(path, maxSize, func(mode fs.FileMode) error {
+		const others fs.FileMode = 0o077
+		if mode.Perm()&others != 0 {
+			return fmt.Errorf("others than its owner may use it: its mode is %04o, want 0600 or 0400", mode.Perm())
+		}
 
-	// The file that was opened is looked at, not the path: it may have been
-	// replaced in between.
-	information, err := opened.Stat()
-	if err != nil {
-		return nil, err
-	}
-
-	if !information.Mode().IsRegular() {
-		return nil, errors.New("it is not a regular file")
-	}
-
-	const others fs.FileMode = 0o077
-	if mode := information.Mode().Perm(); mode&others != 0 {
-		return nil, fmt.Errorf("others than its owner may use it: its mode is %04o, want 0600 or 0400", mode)
-	}
-
-	content, err := io.ReadAll(io.LimitReader(opened, maxSize+1))
-	if err != nil {
-		return nil, err
-	}
-
-	if len(content) > maxSize {
-		return nil, fmt.Errorf("it is longer than %d bytes", maxSize)
-	}
-
-	return content, nil
+		return nil
+	})
 }

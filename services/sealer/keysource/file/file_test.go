@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/iotest"
 	"time"
@@ -105,6 +106,23 @@ func TestOnlyTheOwnerMayReadAKeyFile(t *testing.T) {
 		if err != nil && !strings.Contains(err.Error(), "want 0600") {
 			t.Errorf("the error does not say what to do: %v", err)
 		}
+	}
+}
+
+func TestAPipeIsRefusedAtOnce(t *testing.T) {
+	t.Parallel()
+
+	path := filepath.Join(t.TempDir(), "keys.yaml")
+
+	err := syscall.Mkfifo(path, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	// Nobody ever writes to it.
+	_, err = file.New(path).Versions(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		t.Errorf("got %v", err)
 	}
 }
 
