@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -151,18 +152,36 @@ func Failure(ctx context.Context, err error) error {
 	}
 	switch status.Code(err) {
 	case codes.Unavailable:
-		return failure.New(failure.HandlerUnavailable, err)
+		return failure.New(failure.HandlerUnavailable, said(err))
 	case codes.DeadlineExceeded:
-		return failure.New(failure.HandlerTimeout, err)
+		return failure.New(failure.HandlerTimeout, said(err))
 	case codes.ResourceExhausted:
-		return failure.New(failure.HandlerTooLarge, err)
+		// gRPC's own words, and only they, are about the size of a message; anybody
+		// else's are about a quota, which is there again later.
+		if strings.Contains(status.Convert(err).Message(), "larger than max") {
+			return failure.New(failure.HandlerTooLarge, said(err))
+		}
+		return failure.New(failure.HandlerUnavailable, said(err))
 	case codes.Canceled:
 		switch {
 		case errors.Is(ctx.Err(), context.DeadlineExceeded):
-			return failure.New(failure.HandlerTimeout, err)
+			return failure.New(failure.HandlerTimeout, said(err))
 		case ctx.Err() != nil:
-			return failure.New(failure.Cancelled, err)
+			return failure.New(failure.Cancelled, said(err))
 		}
 	}
-	return failure.New(failure.HandlerFailed, err)
+	return failure.New(failure.HandlerFailed, said(err))
+}
+
+// said is what the operator's log may have of a gRPC error. A handler's own words
+// may quote an argument or an answer; those of this process's gRPC library about a
+// connection may not.
+func said(err error) error {
+	message := status.Convert(err).Message()
+	for _, ours := range []string{"connection error:", "name resolver error:", "larger than max"} {
+		if strings.Contains(message, ours) {
+			return err
+		}
+	}
+	return fmt.Errorf("gRPC status %s", status.Code(err))
 }

@@ -118,6 +118,8 @@ type Snapshot struct {
 	// Missing are the names of handlers that have not described themselves yet, so that
 	// the lists lack their entries.
 	Missing []string
+	// prefixes are those of the missing handlers.
+	prefixes []string
 	// Problems are the entries that were left out, and why.
 	Problems []Problem
 }
@@ -155,6 +157,7 @@ func NewSnapshot(descriptions []Description) *Snapshot {
 	for _, d := range descriptions {
 		if d.Catalog == nil {
 			s.Missing = append(s.Missing, d.Handler.Name)
+			s.prefixes = append(s.prefixes, d.Handler.Prefix)
 			continue
 		}
 		b := builder{snapshot: s, description: d, templates: templates}
@@ -190,6 +193,12 @@ func (s *Snapshot) Tool(name string) *Tool { return s.tools[name] }
 
 // Prompt returns the prompt of a name, or nil.
 func (s *Snapshot) Prompt(name string) *Prompt { return s.prompts[name] }
+
+// MayLack says whether a name that the snapshot does not have may be one of a
+// handler that is missing. A URI has no prefix: ask for the empty name.
+func (s *Snapshot) MayLack(name string) bool {
+	return slices.ContainsFunc(s.prefixes, func(prefix string) bool { return name == "" || strings.HasPrefix(name, prefix) })
+}
 
 // Resource returns the resource of a URI: the one listed, or else the first
 // family, by name of template, that the URI matches. It returns nil if there is

@@ -28,10 +28,13 @@ const (
 	// Before the message is read.
 
 	BodyTooLarge         Reason = "body_too_large"
+	BodyTimeout          Reason = "body_timeout"
+	BodyBroken           Reason = "body_broken"
 	HostRefused          Reason = "host_refused"
 	OriginRefused        Reason = "origin_refused"
 	HTTPMethodRefused    Reason = "http_method_refused"
 	UnsupportedMediaType Reason = "unsupported_media_type"
+	UnsupportedEncoding  Reason = "unsupported_encoding"
 	NotAcceptable        Reason = "not_acceptable"
 	Unauthenticated      Reason = "unauthenticated"
 
@@ -97,6 +100,9 @@ type form struct {
 // JSON-RPC body reliably only there.
 var forms = map[Reason]form{
 	BodyTooLarge:         {code: jsonrpc.CodeInvalidRequest, status: http.StatusRequestEntityTooLarge, sentence: "the request is too large"},
+	BodyTimeout:          {code: jsonrpc.CodeInvalidRequest, status: http.StatusRequestTimeout, sentence: "the request's body did not arrive in time", frozen: true},
+	BodyBroken:           {code: jsonrpc.CodeInvalidRequest, status: http.StatusBadRequest, sentence: "the request's body is not framed as HTTP demands", frozen: true},
+	UnsupportedEncoding:  {code: jsonrpc.CodeInvalidRequest, status: http.StatusUnsupportedMediaType, sentence: "the body must not be encoded: send it without Content-Encoding", frozen: true},
 	HostRefused:          {code: jsonrpc.CodeInvalidRequest, status: http.StatusForbidden, sentence: "the Host header is not allowed", frozen: true},
 	OriginRefused:        {code: jsonrpc.CodeInvalidRequest, status: http.StatusForbidden, sentence: "the Origin header is not allowed", frozen: true},
 	HTTPMethodRefused:    {code: jsonrpc.CodeInvalidRequest, status: http.StatusMethodNotAllowed, sentence: "only POST is served here", frozen: true},

@@ -64,14 +64,14 @@ func (s *Server) readCompletion(c *call) (*handlerv1.CompleteRequest, *catalog.E
 	case "ref/prompt":
 		prompt := snapshot.Prompt(ref["name"])
 		if prompt == nil {
-			return nil, nil, failure.Newf(failure.UnknownTarget, "unknown prompt: %q", ref["name"])
+			return nil, nil, unknown(snapshot, ref["name"], failure.Newf(failure.UnknownTarget, "unknown prompt: %q", ref["name"]))
 		}
 		request.Reference = &handlerv1.CompleteRequest_PromptName{PromptName: prompt.Own}
 		return request, &prompt.Entry, nil
 	case "ref/resource":
 		template := snapshot.Template(ref["uri"])
 		if template == nil {
-			return nil, nil, failure.Newf(failure.UnknownTarget, "unknown resource template: %q", ref["uri"])
+			return nil, nil, unknown(snapshot, "", failure.Newf(failure.UnknownTarget, "unknown resource template: %q", ref["uri"]))
 		}
 		request.Reference = &handlerv1.CompleteRequest_UriTemplate{UriTemplate: template.Name}
 		return request, &template.Entry, nil

@@ -31,7 +31,7 @@ func (s *Server) callTool(ctx context.Context, c *call, sink Sink) ([]byte, erro
 	}
 	tool := snapshot.Tool(name)
 	if tool == nil {
-		return nil, failure.Newf(failure.UnknownTarget, "unknown tool: %q", name)
+		return nil, unknown(snapshot, name, failure.Newf(failure.UnknownTarget, "unknown tool: %q", name))
 	}
 	arguments := c.arguments
 	if arguments == nil {
@@ -97,7 +97,7 @@ func (s *Server) getPrompt(ctx context.Context, c *call, sink Sink) ([]byte, err
 	}
 	prompt := snapshot.Prompt(name)
 	if prompt == nil {
-		return nil, failure.Newf(failure.UnknownTarget, "unknown prompt: %q", name)
+		return nil, unknown(snapshot, name, failure.Newf(failure.UnknownTarget, "unknown prompt: %q", name))
 	}
 	arguments, err := stringMembers("arguments", c.arguments)
 	if err != nil {
@@ -129,7 +129,7 @@ func (s *Server) readResource(ctx context.Context, c *call, sink Sink) ([]byte, 
 	}
 	resource := snapshot.Resource(uri)
 	if resource == nil {
-		return nil, resourceNotFound(uri, "resource not found")
+		return nil, unknown(snapshot, "", resourceNotFound(uri, "resource not found"))
 	}
 	begin := &handlerv1.Begin{Request: &handlerv1.Begin_ReadResource{ReadResource: &handlerv1.ReadResource{Uri: uri, UriTemplate: resource.Template()}}}
 	return s.invoke(ctx, c, sink, invocation{
@@ -141,6 +141,15 @@ func (s *Server) readResource(ctx context.Context, c *call, sink Sink) ([]byte, 
 			return s.Renderer.ReadResource(finish.GetReadResource(), resource.Cache)
 		},
 	})
+}
+
+// unknown is the failure of a name that the catalog lacks. While a handler that may
+// offer it has not been reached, nobody knows, and the request may succeed later.
+func unknown(snapshot *catalog.Snapshot, name string, err error) error {
+	if snapshot.MayLack(name) {
+		return failure.New(failure.HandlerUnavailable, errors.New("a handler that may offer it has not been reached yet"))
+	}
+	return err
 }
 
 // errOtherKind: a handler finished with a result of another kind than the request.

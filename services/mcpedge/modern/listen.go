@@ -132,18 +132,20 @@ func readURIs(name string, value []byte, snapshot *catalog.Snapshot, uris *[]str
 	if value[0] != '[' {
 		return failure.Newf(failure.InvalidParams, "params.notifications.%s is not an array", name)
 	}
+	named := 0
 	return jsonrpc.EachElement(value, func(element []byte) error {
-		uri, err := jsonrpc.Unquote(element)
-		if err != nil {
-			return failure.Newf(failure.InvalidParams, "params.notifications.%s has an element that is not a string", name)
-		}
-		if snapshot.Resource(uri) == nil || slices.Contains(*uris, uri) {
-			return nil
-		}
-		if len(*uris) == maxSubscribedURIs {
+		// Counted before it is looked for: a look costs, whether it finds or not.
+		named++
+		if named > maxSubscribedURIs {
 			return failure.Newf(failure.InvalidParams, "params.notifications.%s names more than %d resources", name, maxSubscribedURIs)
 		}
-		*uris = append(*uris, uri)
+		uri, err := jsonrpc.Unquote(element)
+		if err != nil || len(uri) > catalog.MaxNameBytes {
+			return failure.Newf(failure.InvalidParams, "params.notifications.%s has an element that is not a string of at most %d bytes", name, catalog.MaxNameBytes)
+		}
+		if snapshot.Resource(uri) != nil && !slices.Contains(*uris, uri) {
+			*uris = append(*uris, uri)
+		}
 		return nil
 	})
 }

@@ -121,7 +121,11 @@ func TestAClientThatGoesAwayEndsItsSubscription(t *testing.T) {
 
 func TestFiltersThatMakeNoSenseAreRefused(t *testing.T) {
 	s := newSuite(t, echo)
-	for _, params := range []string{``, `"notifications":null,`, `"notifications":[],`, `"notifications":{"toolsListChanged":1},`, `"notifications":{"resourceSubscriptions":"x"},`, `"notifications":{"resourceSubscriptions":[1]},`} {
+	for _, params := range []string{
+		``, `"notifications":null,`, `"notifications":[],`, `"notifications":{"toolsListChanged":1},`, `"notifications":{"resourceSubscriptions":"x"},`, `"notifications":{"resourceSubscriptions":[1]},`,
+		`"notifications":{"resourceSubscriptions":["` + strings.Repeat(`x://none","`, 1000) + `x://none"]},`,
+		`"notifications":{"resourceSubscriptions":["x://` + strings.Repeat(`x`, 4096) + `"]},`,
+	} {
 		got := s.do(request{method: "subscriptions/listen", params: params + meta(`{}`)})
 		if p := got.parse(t); p.Error == nil || p.Error.Code != -32602 {
 			t.Errorf("%q: got %s", params, got.body)

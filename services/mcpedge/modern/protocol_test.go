@@ -362,6 +362,49 @@ func TestStructuredContentMustMatchTheOutputSchema(t *testing.T) {
 	}
 }
 
+func TestAStatusOfAHandlerIsNamedAndItsWordsStayOutOfTheLog(t *testing.T) {
+	var code codes.Code
+	s := newSuite(t, func(*handlerv1.Begin, handlerfake.Stream) error { return status.Error(code, "secret argument") })
+	for _, test := range []struct {
+		code   codes.Code
+		status int
+		reason string
+	}{
+		{codes.Internal, 200, "handler_failed"},
+		{codes.InvalidArgument, 200, "handler_failed"},
+		{codes.ResourceExhausted, 503, "handler_unavailable"},
+		{codes.Unavailable, 503, "handler_unavailable"},
+		{codes.DeadlineExceeded, 200, "handler_timeout"},
+	} {
+		code = test.code
+		before := s.metric("countersign_edge_requests_total", "reason="+test.reason)
+		if got := s.do(request{method: "tools/call", params: `"name":"ask",` + meta(`{}`)}); got.status != test.status || strings.Contains(got.body, "secret") {
+			t.Errorf("%v: got status %d, %s", code, got.status, got.body)
+		}
+		if s.metric("countersign_edge_requests_total", "reason="+test.reason) != before+1 {
+			t.Errorf("%v: the reason %s was not counted", code, test.reason)
+		}
+	}
+	if logs := s.logs.String(); strings.Contains(logs, "secret") || !strings.Contains(logs, "gRPC status Internal") {
+		t.Errorf("the log: %s", logs)
+	}
+}
+
+func TestWhatAHandlerNotYetReachedMayOfferIsNotUnknown(t *testing.T) {
+	s := newSuite(t, echo, func(o *options) { o.more = []*handlerv1.Catalog{nil} })
+	for method, params := range map[string]string{
+		"tools/call": `"name":"none",`, "prompts/get": `"name":"none",`, "resources/read": `"uri":"x://none",`,
+		"completion/complete": `"ref":{"type":"ref/prompt","name":"none"},"argument":{"name":"a","value":""},`,
+	} {
+		if got := s.do(request{method: method, params: params + meta(`{}`)}); got.status != http.StatusServiceUnavailable {
+			t.Errorf("%s: got status %d, %s", method, got.status, got.body)
+		}
+	}
+	if got := s.do(request{method: "tools/call", params: `"name":"ask",` + meta(`{}`)}); got.status != http.StatusOK || got.parse(t).Error != nil {
+		t.Errorf("what another handler offers: got status %d, %s", got.status, got.body)
+	}
+}
+
 func TestAResultBeyondTheLimitIsANamedError(t *testing.T) {
 	s := newSuite(t, func(_ *handlerv1.Begin, stream handlerfake.Stream) error {
 		return handlerfake.FinishText(stream, strings.Repeat("x", 5<<20)) // gRPC's own limit is 4 MiB

@@ -19,12 +19,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"mime"
-	"net"
 	"net/http"
-	"net/url"
-	"slices"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -34,6 +33,14 @@ import (
 	"github.com/countersign-mcp/countersign/services/mcpedge/identity"
 	"github.com/countersign-mcp/countersign/services/mcpedge/jsonrpc"
 	"github.com/countersign-mcp/countersign/services/mcpedge/modern"
+)
+
+const (
+	// readAhead is how much memory is set aside for a body before it arrives.
+	readAhead = 64 << 10
+	// writeTimeout bounds one write to a client. One that does not read in this time
+	// has gone away, as far as this server can tell.
+	writeTimeout = 30 * time.Second
 )
 
 // AnyHost in AllowedHosts allows every Host: for a server whose proxy in front has
@@ -116,6 +123,9 @@ func (h *Handler) receive(w http.ResponseWriter, r *http.Request) (identity.Prin
 			return nobody, nil, failure.New(failure.UnsupportedMediaType, err)
 		}
 	}
+	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		return nobody, nil, failure.New(failure.UnsupportedEncoding, nil)
+	}
 	if accept := r.Header.Values("Accept"); !accepts(accept, "application/json") || !accepts(accept, "text/event-stream") {
 		return nobody, nil, failure.New(failure.NotAcceptable, nil)
 	}
@@ -141,7 +151,8 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	}
 	var body bytes.Buffer
 	if r.ContentLength > 0 {
-		body.Grow(int(r.ContentLength) + bytes.MinRead)
+		// What a client announces is not what it sends: memory follows what arrived.
+		body.Grow(int(min(r.ContentLength, readAhead)) + bytes.MinRead)
 	}
 	_, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, h.MaxBodyBytes))
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
@@ -150,64 +161,17 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if err == nil {
 		err = controller.SetReadDeadline(time.Time{})
 	}
-	if err != nil {
-		return nil, failure.New(failure.Cancelled, fmt.Errorf("read the body: %w", err))
-	}
-	return body.Bytes(), nil
-}
-
-func (h *Handler) allowedHost(host string) bool {
-	if slices.Contains(h.AllowedHosts, AnyHost) {
-		return true
-	}
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	host = strings.Trim(host, "[]")
-	return slices.ContainsFunc(h.AllowedHosts, func(allowed string) bool { return strings.EqualFold(allowed, host) })
-}
-
-func (h *Handler) allowedOrigin(origins []string) bool {
-	switch len(origins) {
-	case 0:
-		return true
-	case 1:
+	cause := fmt.Errorf("read the body: %w", err)
+	switch {
+	case err == nil:
+		return body.Bytes(), nil
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, failure.New(failure.BodyTimeout, cause)
+	case r.Context().Err() != nil || errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, failure.New(failure.Cancelled, cause)
 	default:
-		return false
+		return nil, failure.New(failure.BodyBroken, cause)
 	}
-	if slices.ContainsFunc(h.AllowedOrigins, func(allowed string) bool { return strings.EqualFold(allowed, origins[0]) }) {
-		return true
-	}
-	origin, err := url.Parse(origins[0])
-	return err == nil && origin.Host != "" && !slices.Contains(h.AllowedHosts, AnyHost) && h.allowedHost(origin.Host)
-}
-
-// accepts says whether Accept headers allow a media type. No header allows all.
-func accepts(headers []string, mediaType string) bool {
-	if len(headers) == 0 {
-		return true
-	}
-	kind, _, _ := strings.Cut(mediaType, "/")
-	for _, header := range headers {
-		for part := range strings.SplitSeq(header, ",") {
-			if strings.TrimSpace(part) == mediaType { // nearly every time
-				return true
-			}
-			accepted, parameters, err := mime.ParseMediaType(part)
-			if err != nil {
-				continue
-			}
-			if quality, given := parameters["q"]; given {
-				if value, err := strconv.ParseFloat(quality, 64); err == nil && value == 0 {
-					continue
-				}
-			}
-			if accepted == mediaType || accepted == "*/*" || accepted == kind+"/*" {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // refuse answers a message that does not reach the server.
@@ -262,14 +226,30 @@ func (r *reply) event(message []byte) error {
 	return r.write(frame)
 }
 
+// write writes an event and sees that it leaves.
 func (r *reply) write(frame []byte) error {
-	if _, err := r.w.Write(frame); err != nil {
-		return fmt.Errorf("write an event: %w", err)
+	return r.within(func() error {
+		if _, err := r.w.Write(frame); err != nil {
+			return fmt.Errorf("write an event: %w", err)
+		}
+		if err := http.NewResponseController(r.w).Flush(); err != nil {
+			return fmt.Errorf("flush an event: %w", err)
+		}
+		return nil
+	})
+}
+
+// within runs a write within writeTimeout. The deadline is taken away again: the
+// connection may serve other requests.
+func (r *reply) within(write func() error) error {
+	controller := http.NewResponseController(r.w)
+	if err := controller.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+		return fmt.Errorf("set the deadline of a write: %w", err)
 	}
-	if err := http.NewResponseController(r.w).Flush(); err != nil {
-		return fmt.Errorf("flush an event: %w", err)
+	if err := write(); err != nil {
+		return err
 	}
-	return nil
+	return controller.SetWriteDeadline(time.Time{})
 }
 
 // finish writes the message that answers the request.
@@ -284,7 +264,10 @@ func (r *reply) finish(status int, message []byte) {
 	r.w.Header().Set("Content-Type", "application/json")
 	r.w.Header().Set("Content-Length", strconv.Itoa(len(message)))
 	r.w.WriteHeader(status)
-	_, _ = r.w.Write(message)
+	_ = r.within(func() error {
+		_, err := r.w.Write(message)
+		return err
+	})
 }
 
 // fail writes the error that answers the request.
