@@ -83,6 +83,11 @@ func withEdge(config Config, run func(*edge, context.Context) error) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	logger := slog.New(slog.NewJSONHandler(os.Stderr, nil)).With("service", "mcpedge")
+	forget := context.AfterFunc(ctx, func() {
+		stop() // the default action of a signal is back
+		logger.Info("told to stop; a second signal ends the process at once")
+	})
+	defer forget()
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 
@@ -116,11 +121,7 @@ func (e *edge) converse(ctx context.Context) error {
 	case <-e.catalog.Settled():
 	case <-ctx.Done():
 	}
-	context.AfterFunc(ctx, func() { _ = os.Stdin.Close() }) // ends the read that is under way
 	err := e.conversation(os.Stdin, os.Stdout).Serve(ctx)
-	if ctx.Err() != nil {
-		err = nil // it was told to stop
-	}
 	cancel()
 	group.Wait()
 	return err

@@ -9,7 +9,8 @@
 //
 // The limit: the client is the process that started this one, and is trusted with
 // as many requests as it likes; the length of a line is bounded. What is lost when
-// the input ends is whatever was being served: the edge cancels it and returns.
+// the input ends is whatever was being served: the edge cancels it, gives it a
+// moment to say so, and returns even if nobody reads what it says.
 package stdio
 
 import (
@@ -21,6 +22,8 @@ import (
 	"io"
 	"log/slog"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/countersign-mcp/countersign/services/mcpedge/canon"
 	"github.com/countersign-mcp/countersign/services/mcpedge/failure"
@@ -63,27 +66,75 @@ func New(input io.Reader, output io.Writer, options Options) *Connection {
 	return &Connection{Options: options, input: bufio.NewReaderSize(input, 64<<10), output: output, running: map[string][]*request{}}
 }
 
-// Serve serves messages until the input ends or ctx does, and returns when the last
-// request has been cancelled. The end of the input is no error. A read that is under
-// way when ctx ends goes on until the input says something: close it.
+// drainTimeout is how long Serve waits for what it has cancelled. A client that reads
+// nothing would otherwise hold it for ever.
+const drainTimeout = 2 * time.Second
+
+// Serve serves messages until the input ends or ctx does, cancels what is being
+// served, and returns when that has ended or after drainTimeout. The end of the input
+// is no error. Neither a blocking read nor a blocking write can be interrupted, so
+// one that is under way when Serve returns is left behind until its stream says
+// something or is closed.
 func (c *Connection) Serve(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
-	defer c.serving.Wait()
+	defer c.drain()
 	defer cancel()
-	for ctx.Err() == nil {
-		line, err := c.readLine()
-		switch {
-		case errors.Is(err, io.EOF):
+	lines := make(chan line)
+	go c.read(ctx, lines)
+	for {
+		select {
+		case <-ctx.Done():
 			return nil
-		case errors.Is(err, bufio.ErrTooLong):
-			c.refuse(ctx, nil, failure.Newf(failure.BodyTooLarge, "the message is longer than %d bytes", c.MaxLineBytes))
-		case err != nil:
-			return fmt.Errorf("read a message: %w", err)
-		case len(bytes.TrimSpace(line)) > 0:
-			c.receive(ctx, line)
+		case next := <-lines:
+			switch {
+			case errors.Is(next.err, io.EOF):
+				return nil
+			case errors.Is(next.err, bufio.ErrTooLong):
+				c.refuse(ctx, nil, failure.Newf(failure.BodyTooLarge, "the message is longer than %d bytes", c.MaxLineBytes))
+			case next.err != nil:
+				return fmt.Errorf("read a message: %w", next.err)
+			case len(bytes.TrimSpace(next.text)) > 0:
+				c.receive(ctx, next.text)
+			}
 		}
 	}
-	return nil
+}
+
+// drain waits for what is being served, but not longer than drainTimeout.
+func (c *Connection) drain() {
+	ended := make(chan struct{})
+	go func() {
+		c.serving.Wait()
+		close(ended)
+	}()
+	timer := time.NewTimer(drainTimeout)
+	defer timer.Stop()
+	select {
+	case <-ended:
+	case <-timer.C:
+		c.Logger.Warn("requests abandoned: they did not end in time, or the client does not read")
+	}
+}
+
+// line is a line of the input, or why there is none.
+type line struct {
+	text []byte
+	err  error
+}
+
+// read passes on the input's lines until the input or ctx ends.
+func (c *Connection) read(ctx context.Context, lines chan<- line) {
+	for {
+		text, err := c.readLine()
+		select {
+		case <-ctx.Done():
+			return
+		case lines <- line{text, err}:
+		}
+		if err != nil && !errors.Is(err, bufio.ErrTooLong) {
+			return
+		}
+	}
 }
 
 // readLine reads a line. A line that is too long is read to its end, and its error
@@ -200,14 +251,20 @@ func (c *Connection) refuse(ctx context.Context, id jsonrpc.ID, e *failure.Error
 	c.Refused(e.Reason)
 	c.Logger.LogAttrs(ctx, slog.LevelInfo, "message refused", slog.String("reason", string(e.Reason)))
 	answer := failure.AnswerTo(e)
-	// Whoever does not read will not read an error about it either.
-	_ = c.write(jsonrpc.AppendError(nil, id, answer.Code, answer.Message, answer.Data))
+	c.serving.Go(func() { // a client that does not read must not stop the reading
+		// Whoever does not read will not read an error about it either.
+		_ = c.write(jsonrpc.AppendError(nil, id, answer.Code, answer.Message, answer.Data), nil)
+	})
 }
 
-// write writes a message as one line.
-func (c *Connection) write(message []byte) error {
+// write writes a message as one line, unless it is abandoned by the time that it is
+// its turn.
+func (c *Connection) write(message []byte, abandoned *atomic.Bool) error {
 	c.writing.Lock()
 	defer c.writing.Unlock()
+	if abandoned != nil && abandoned.Load() {
+		return context.Canceled
+	}
 	if _, err := c.output.Write(append(jsonrpc.OneLine(message), '\n')); err != nil {
 		return fmt.Errorf("write a message: %w", err)
 	}
@@ -220,26 +277,19 @@ type request struct {
 	id         jsonrpc.ID
 	cancel     context.CancelFunc
 
-	mu sync.Mutex
-	// abandoned: the client has cancelled it and must hear no more of it.
-	abandoned bool
+	// abandoned: the client has cancelled it and must hear no more of it. It is set
+	// without a lock, so that cancelling never waits for a write.
+	abandoned atomic.Bool
 }
 
 func (r *request) abandon() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.abandoned = true
+	r.abandoned.Store(true)
 	r.cancel()
 }
 
 // write writes a message that belongs to the request, unless it was cancelled.
 func (r *request) write(message []byte) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.abandoned {
-		return context.Canceled
-	}
-	return r.connection.write(message)
+	return r.connection.write(message, &r.abandoned)
 }
 
 // Notify writes a notification that belongs to the request.

@@ -205,3 +205,21 @@ func TestSubscriptionsShareTheChannel(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 }
+
+func TestAClientThatReadsNothingHoldsNothing(t *testing.T) {
+	began := make(chan struct{}, 1)
+	c := converse(t, func(begin *handlerv1.Begin, stream handlerfake.Stream) error {
+		began <- struct{}{}
+		return echo(begin, stream)
+	})
+	c.send(`{`) // a refusal that nobody reads
+	c.send(call("1", ""))
+	<-began
+	c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+	c.send(call("2", ""))
+	<-began
+	_ = c.input.Close()
+	if err := <-c.served; err != nil {
+		t.Error(err)
+	}
+}
