@@ -2,40 +2,27 @@ package handler_test //nolint:testableexamples // the example serves until it is
 
 import (
 	"context"
-	"log/slog"
-	"os"
-	"os/signal"
+	"log"
 
 	handler "github.com/countersign-mcp/countersign/services/handlers/go"
 )
 
-type deleteInput struct {
-	File string `json:"file" jsonschema:"The file to delete."`
+type account struct {
+	Number string `json:"number" jsonschema:"The number of the account."`
 }
 
-type deleteOutput struct {
-	Deleted bool `json:"deleted"`
-}
-
-func deleteFile(ctx *handler.Context, in deleteInput) (deleteOutput, error) {
-	action, err := ctx.Confirm("Delete " + in.File + "?")
-	if err != nil {
-		return deleteOutput{}, err
+func closeAccount(ctx *handler.Context, in account) (string, error) {
+	action, err := ctx.Confirm("Close account "+in.Number+" for good?", handler.Key("confirm"))
+	if err != nil || action != handler.Accept {
+		return "Nothing was closed.", err
 	}
-	if action != handler.Accept {
-		return deleteOutput{Deleted: false}, nil
-	}
-	return deleteOutput{Deleted: true}, os.Remove(in.File)
+	return "Account " + in.Number + " is closed.", nil
 }
 
 // A handler service in twenty lines: a tool that asks before it acts.
 func Example() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	server := handler.NewServer("files")
-	handler.Tool(server, "delete_file", deleteFile,
-		handler.Description("Deletes a file after the user has confirmed."), handler.Destructive())
-	if err := handler.Run(ctx, server, handler.Options{Listen: "127.0.0.1:9104"}); err != nil {
-		slog.ErrorContext(ctx, "the service ended", "error", err)
-	}
+	server := handler.NewServer("accounts")
+	handler.Tool(server, "close_account", closeAccount,
+		handler.Description("Closes an account after the user has confirmed."), handler.Destructive())
+	log.Fatal(handler.Run(context.Background(), server, handler.Options{Listen: "127.0.0.1:9104"}))
 }
