@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -85,6 +86,51 @@ func TestPrintedCommandsWork(t *testing.T) {
 			t.Errorf("countersign printed %s, want the refund", output)
 		}
 	})
+}
+
+// steps are the steps of `make test`, in their order, by their names.
+func steps(t *testing.T) []string {
+	t.Helper()
+	if _, err := exec.LookPath("make"); err != nil {
+		t.Skip("this machine has no make")
+	}
+	command := exec.CommandContext(t.Context(), "make", "--dry-run", "test")
+	command.Dir = deployment.Root()
+	command.Env = append(os.Environ(), "MAKEFLAGS=", "MAKELEVEL=")
+	output, err := command.Output()
+	if err != nil {
+		t.Fatalf("ask make for the steps: %v", err)
+	}
+	var names []string
+	var modules []string
+	for _, match := range regexp.MustCompile(`for module in ([^;]+);|timed\.sh "([^"]+)"`).FindAllStringSubmatch(string(output), -1) {
+		if match[1] != "" {
+			modules = strings.Fields(match[1])
+			continue
+		}
+		if name, ofModules := strings.CutSuffix(match[2], "$module"); ofModules {
+			for _, module := range modules {
+				names = append(names, name+module)
+			}
+			continue
+		}
+		names = append(names, match[2])
+	}
+	return names
+}
+
+func TestTheReadmeShowsTheStepsOfMakeTest(t *testing.T) {
+	readme, err := os.ReadFile(filepath.Join(deployment.Root(), "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var shown []string
+	for _, match := range regexp.MustCompile(`(?m)^--- (.*): ok in \d+ s$`).FindAllStringSubmatch(string(readme), -1) {
+		shown = append(shown, match[1])
+	}
+	if want := steps(t); !slices.Equal(shown, want) {
+		t.Errorf("the README shows the steps %q, and they are %q", shown, want)
+	}
 }
 
 func TestTheReadmeShowsWhatIsPrinted(t *testing.T) {

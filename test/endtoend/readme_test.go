@@ -1,6 +1,7 @@
 package endtoend_test
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,7 +27,7 @@ func readmeHandler(t *testing.T) string {
 	}
 	folder := t.TempDir()
 	source := filepath.Join(folder, "main.go")
-	if err := os.WriteFile(source, blocks[0][1], 0o600); err != nil {
+	if err := os.WriteFile(source, atAnyPort(t, blocks[0][1]), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	program := filepath.Join(folder, "handler")
@@ -38,20 +39,27 @@ func readmeHandler(t *testing.T) string {
 	return program
 }
 
+// atAnyPort is the program, listening where it is free.
+func atAnyPort(t *testing.T, program []byte) []byte {
+	t.Helper()
+	const listen = `Listen: "127.0.0.1:9104"`
+	if !bytes.Contains(program, []byte(listen)) {
+		t.Fatalf("the README's handler does not say %s, the address in docs/getting-started.md", listen)
+	}
+	return bytes.Replace(program, []byte(listen), []byte(`Listen: "127.0.0.1:0"`), 1)
+}
+
 func TestTheHandlerOfTheReadmeWorks(t *testing.T) {
-	handler := deployment.StartProgram(t, suite.Program{Name: "readme", Path: readmeHandler(t), Arguments: []string{"127.0.0.1:0"}})
+	handler := deployment.StartProgram(t, suite.Program{Name: "readme", Path: readmeHandler(t)})
 	edge := deployment.Edge{Handlers: map[string]string{"readme": handler.Address}}.Start(t)
 	c := newClient(t, edge.MCP())
 
 	reply, err := c.CallTool(t.Context(), "close_account", map[string]any{"number": "42"}, nil, "")
 	asked := result(t, reply, err, "input_required")
-	if len(asked.InputRequests) != 1 {
-		t.Fatalf("the handler asked %d questions, want one", len(asked.InputRequests))
+	if _, found := asked.InputRequests["confirm"]; !found || len(asked.InputRequests) != 1 {
+		t.Fatalf("the handler asked %v, want the question \"confirm\"", asked.InputRequests)
 	}
-	answers := map[string]any{}
-	for key := range asked.InputRequests {
-		answers[key] = client.Accept(map[string]any{"confirm": true})
-	}
+	answers := map[string]any{"confirm": client.Accept(map[string]any{"confirm": true})}
 	reply, err = c.CallTool(t.Context(), "close_account", map[string]any{"number": "42"}, answers, asked.RequestState)
 	done := result(t, reply, err, "complete")
 	if len(done.Content) != 1 || !strings.Contains(done.Content[0].Text, "42 is closed") {
