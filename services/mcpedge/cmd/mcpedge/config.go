@@ -6,9 +6,12 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
-	"slices"
+	"strconv"
 	"strings"
 	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/countersign-mcp/countersign/services/internal/certificates"
 	"github.com/countersign-mcp/countersign/services/internal/config"
@@ -135,7 +138,8 @@ type Limits struct {
 	// PageSize is how many entries a page of a list has at most. A longer list is
 	// read in pages, and each page but the last needs the sealer.
 	PageSize int `yaml:"pageSize"`
-	// SealerTimeout is how long a call of the sealer may take.
+	// SealerTimeout is how long a call of the sealer may take. Where a replica has not
+	// answered in a third of it, another is tried.
 	SealerTimeout config.Duration `yaml:"sealerTimeout"`
 }
 
@@ -227,11 +231,13 @@ func (c *Config) check() error {
 	demand(c.Sealer != "", "sealer: must be the sealer's gRPC target, or %q", sealerEmbedded)
 	demand(c.Sealer == "" || c.Sealer == sealerEmbedded || c.SealerTLS.Configured() || localTarget(c.Sealer),
 		"sealer: %q is not on this machine, and plaintext would expose what is sealed; give sealerTLS", c.Sealer)
-	problems = append(problems, checkConnection("sealer", c.Sealer, c.SealerTLS)...)
-	if c.Sealer == sealerEmbedded {
+	target := c.Sealer
+	if target == sealerEmbedded {
+		target = "" // there is no connection
 		err := c.EmbeddedSealer.Keys.Check()
 		demand(err == nil, "embeddedSealer.keys: %w", err)
 	}
+	problems = append(problems, checkConnection("sealer", target, c.SealerTLS)...)
 	err = c.Tracing.Check()
 	demand(err == nil, "tracing.%w", err)
 	demand(len(c.Handlers) > 0, "handlers: name at least one")
@@ -252,6 +258,8 @@ func checkConnection(field, target string, files certificates.Files) []error {
 	var problems []error
 	if scheme, _, found := strings.Cut(target, "://"); found && (scheme == "http" || scheme == "https") {
 		problems = append(problems, fmt.Errorf("%s: %q is a URL; a gRPC target is host:port, dns:///host:port or unix:/path", field, target))
+	} else if target != "" && !connectable(target) {
+		problems = append(problems, fmt.Errorf("%s: %q is no address that gRPC can connect to; a target is host:port, dns:///host:port or unix:/path", field, target))
 	}
 	if files.Configured() {
 		if err := files.Check(); err != nil {
@@ -259,6 +267,28 @@ func checkConnection(field, target string, files certificates.Files) []error {
 		}
 	}
 	return problems
+}
+
+// connectable says whether a gRPC target leads to a socket, or to a host with a port.
+// gRPC itself takes any text, calls it the name of a host and never connects.
+func connectable(target string) bool {
+	connection, err := grpc.NewClient(target, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return false
+	}
+	canonical := connection.CanonicalTarget()
+	_ = connection.Close() // it has not been used
+	scheme, rest, _ := strings.Cut(canonical, "://")
+	authority, endpoint, _ := strings.Cut(rest, "/")
+	if strings.HasPrefix(scheme, "unix") {
+		return authority == "" && endpoint != ""
+	}
+	host, port, err := net.SplitHostPort(endpoint)
+	if err != nil || strings.ContainsAny(host, ", /") {
+		return false
+	}
+	number, err := strconv.ParseUint(port, 10, 16)
+	return err == nil && number > 0
 }
 
 func (c *Config) checkListen() []error {
@@ -347,11 +377,9 @@ func localTarget(target string) bool {
 	if strings.HasPrefix(target, "unix:") {
 		return true
 	}
-	for _, scheme := range []string{"dns:///", "passthrough:///", "ipv4:", "ipv6:"} {
+	for _, scheme := range []string{"dns:///", "passthrough:///"} {
 		target = strings.TrimPrefix(target, scheme)
 	}
-	return !slices.ContainsFunc(strings.Split(target, ","), func(one string) bool {
-		address, err := listener.Parse(one)
-		return err != nil || !address.Local()
-	})
+	address, err := listener.Parse(target)
+	return err == nil && address.Local()
 }

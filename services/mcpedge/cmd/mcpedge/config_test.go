@@ -46,6 +46,9 @@ func TestAConfigurationThatCannotServeIsRefusedWithTheField(t *testing.T) {
 		"a handler twice":           {good + "  - {name: refunds, target: \"x:1\"}\n", "is taken"},
 		"plaintext to a handler":    {strings.Replace(good, ", plaintext: true", "", 1), "plaintext"},
 		"handler by URL":            {good + "  - {name: other, target: \"http://localhost:9102\"}\n", "is a URL"},
+		"a sealer by list":          {strings.Replace(good, "unix:/run/countersign/sealer.sock", "ipv4:127.0.0.1:1,127.0.0.2:2", 1), "sealer: \"ipv4:"},
+		"a handler without a port":  {good + "  - {name: other, target: localhost}\n", "handlers[1]: \"localhost\" is no address"},
+		"an embedded handler":       {good + "  - {name: other, target: embedded}\n", "handlers[1]: \"embedded\" is no address"},
 		"half of TLS":               {good + "sealerTLS: {certificate: a.crt}\n", "key is not given"},
 		"host with a scheme":        {good + "allowedHosts: [\"https://mcp.example\"]\n", "allowedHosts"},
 		"host with a port":          {good + "allowedHosts: [\"mcp.example:443\"]\n", "allowedHosts"},
@@ -83,9 +86,25 @@ func TestEveryProblemIsNamedAtOnce(t *testing.T) {
 func TestPlaintextIsForTargetsOnThisMachine(t *testing.T) {
 	for target, want := range map[string]bool{
 		"127.0.0.1:9101": true, "localhost:9101": true, "[::1]:9101": true, "unix:/run/s.sock": true, "unix:///run/s.sock": true, "dns:///127.0.0.1:9101": true,
-		"ipv4:127.0.0.1:1,127.0.0.2:1": true, "ipv4:127.0.0.1:1,192.0.2.1:1": false, "sealer:9101": false, "dns:///sealer:9101": false, "dns://127.0.0.1/sealer:9101": false, "": false,
+		"127.0.0.1:1,127.0.0.2:1": false, "sealer:9101": false, "dns:///sealer:9101": false, "dns://127.0.0.1/sealer:9101": false, "": false,
 	} {
 		if got := localTarget(target); got != want {
+			t.Errorf("%q: got %t", target, got)
+		}
+	}
+}
+
+func TestATargetMustLeadSomewhere(t *testing.T) {
+	for target, want := range map[string]bool{
+		"sealer:9443": true, "127.0.0.1:9443": true, "[::1]:9443": true, ":9443": true, "localhost:9443": true,
+		"dns:///sealer:9443": true, "dns:sealer:9443": true, "dns://127.0.0.1/sealer:9443": true, "passthrough:///sealer:9443": true,
+		"unix:/run/s.sock": true, "unix:///run/s.sock": true, "unix:s.sock": true, "unix-abstract:sealer": true,
+
+		"sealer": false, "sealer:": false, "sealer:0": false, "sealer:70000": false, "sealer:grpc": false, "::1": false, "dns:///sealer": false,
+		"ipv4:127.0.0.1:1": false, "ipv4:127.0.0.1:1,127.0.0.2:2": false, "127.0.0.1:1,127.0.0.2:2": false, "a,b:1": false,
+		"xds:///sealer": false, "tcp://sealer:9443": false, "unix:": false, "unix://run/s.sock": false, "%zz:1": false,
+	} {
+		if got := connectable(target); got != want {
 			t.Errorf("%q: got %t", target, got)
 		}
 	}

@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
 
 	"github.com/countersign-mcp/countersign/services/internal/certificates"
 	"github.com/countersign-mcp/countersign/services/internal/tracing"
@@ -44,10 +46,24 @@ const (
 	connectionWindow = 4 << 20
 )
 
+var (
+	// sealerLiveness gives up a connection to a sealer that hangs, after a quarter of a
+	// minute. A sealer allows a ping every ten seconds; the rest is for pings that the
+	// network delays.
+	sealerLiveness = keepalive.ClientParameters{Time: 12 * time.Second, Timeout: 3 * time.Second, PermitWithoutStream: true}
+	// handlerLiveness does the same for a handler. It may be a gRPC server of any
+	// language as it comes, and these end a connection that pings more often than every
+	// five minutes, or with no call on it.
+	handlerLiveness = keepalive.ClientParameters{Time: 6 * time.Minute, Timeout: 20 * time.Second}
+)
+
 // dial connects to a service; the connection is made when it is first used.
-func dial(target string, transport credentials.TransportCredentials, serviceConfig string, options ...grpc.DialOption) (*grpc.ClientConn, error) {
+func dial(
+	target string, transport credentials.TransportCredentials, serviceConfig string, liveness keepalive.ClientParameters, options ...grpc.DialOption,
+) (*grpc.ClientConn, error) {
 	return grpc.NewClient(target, append([]grpc.DialOption{
 		grpc.WithTransportCredentials(transport), grpc.WithDefaultServiceConfig(serviceConfig),
 		grpc.WithStaticStreamWindowSize(streamWindow), grpc.WithStaticConnWindowSize(connectionWindow),
+		grpc.WithKeepaliveParams(liveness),
 	}, options...)...)
 }

@@ -40,7 +40,7 @@ func connectHandlers(config Config, around surroundings) (*handlerConnections, e
 			return nil, fmt.Errorf("connect to handler %q: %w", handler.Name, err)
 		}
 		connections.closers = append(connections.closers, closer)
-		connection, err := dial(handler.Target, transport, roundRobin, options...)
+		connection, err := dial(handler.Target, transport, roundRobin, handlerLiveness, options...)
 		if err != nil {
 			connections.close()
 			return nil, fmt.Errorf("connect to handler %q: %w", handler.Name, err)
@@ -78,7 +78,7 @@ func (r replicas) follow(ctx context.Context, each func(context.Context, string,
 	name := replica.Name{Lookup: r.lookup, Interval: lookupInterval, Logger: r.logger.With("handler", r.handler.Name)}
 	name.Follow(ctx, func(ctx context.Context, address string) {
 		// The certificate is for the name, whatever the address.
-		connection, err := dial("passthrough:///"+address, r.transport, roundRobin, r.sizes, grpc.WithAuthority(r.hostPort))
+		connection, err := dial("passthrough:///"+address, r.transport, roundRobin, handlerLiveness, r.sizes, grpc.WithAuthority(r.hostPort))
 		if err != nil {
 			r.logger.Error("replica not connected", "handler", r.handler.Name, "replica", address, "error", err)
 			return

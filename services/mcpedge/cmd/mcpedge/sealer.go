@@ -11,7 +11,12 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	_ "google.golang.org/grpc/health" // for healthCheckConfig
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
 
 	sealv1 "github.com/countersign-mcp/countersign/proto/gen/go/countersign/seal/v1"
 	"github.com/countersign-mcp/countersign/services/internal/tracing"
@@ -32,9 +37,11 @@ func (s *sealerConnection) close() {
 	_ = s.closer() // the process ends
 }
 
-// retryElsewhere spreads calls over the sealer's replicas and tries another one
-// where the first is unavailable: Seal and Open may both be repeated.
-const retryElsewhere = `{"loadBalancingConfig":[{"round_robin":{}}],"methodConfig":[{
+// sealerService spreads calls over the sealer's replicas that say that they serve,
+// and tries another one where the first is unavailable: Seal and Open may both be
+// repeated.
+const sealerService = `{"loadBalancingConfig":[{"round_robin":{}}],
+	"healthCheckConfig":{"serviceName":"countersign.seal.v1.SealerService"},"methodConfig":[{
 	"name":[{"service":"countersign.seal.v1.SealerService"}],
 	"retryPolicy":{"maxAttempts":4,"initialBackoff":"0.01s","maxBackoff":"0.2s","backoffMultiplier":2,"retryableStatusCodes":["UNAVAILABLE"]}}]}`
 
@@ -47,14 +54,14 @@ func connectSealer(ctx context.Context, config Config, around surroundings) (*se
 		return nil, fmt.Errorf("connect to the sealer: %w", err)
 	}
 	// The sealer has no use for the client's baggage.
-	connection, err := dial(config.Sealer, transport, retryElsewhere, around.tracing.DialOptions(tracing.TraceAlone,
+	connection, err := dialSealer(config.Sealer, transport, around.tracing.DialOptions(tracing.TraceAlone,
 		sealv1.SealerService_Seal_FullMethodName, sealv1.SealerService_Open_FullMethodName)...)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("connect to the sealer: %w", err), closer())
 	}
 	health := healthv1.NewHealthClient(connection)
 	return &sealerConnection{
-		client: sealv1.NewSealerServiceClient(connection),
+		client: triedElsewhere{client: sealv1.NewSealerServiceClient(connection), perTry: config.Limits.SealerTimeout.Duration() / sealerTries},
 		closer: func() error { return errors.Join(connection.Close(), closer()) },
 		check: func(ctx context.Context) error {
 			response, err := health.Check(ctx, &healthv1.HealthCheckRequest{Service: sealv1.SealerService_ServiceDesc.ServiceName})
@@ -64,6 +71,50 @@ func connectSealer(ctx context.Context, config Config, around surroundings) (*se
 			return err
 		},
 	}, nil
+}
+
+func dialSealer(target string, transport credentials.TransportCredentials, options ...grpc.DialOption) (*grpc.ClientConn, error) {
+	return dial(target, transport, sealerService, sealerLiveness, options...)
+}
+
+// sealerTries is how many replicas are tried within the time of one call.
+const sealerTries = 3
+
+// triedElsewhere calls the sealer again when a replica has not answered in its part
+// of the time. One that hangs says nothing, so that gRPC's own retries do not help,
+// and it stays in the rotation until its connection is given up.
+//
+// The next call goes to the next replica in turn. What is lost: under many calls at
+// once, that may be the one that hangs again.
+type triedElsewhere struct {
+	client sealv1.SealerServiceClient
+	// perTry is how long one replica has.
+	perTry time.Duration
+}
+
+// Seal calls the sealer.
+func (t triedElsewhere) Seal(ctx context.Context, request *sealv1.SealRequest, options ...grpc.CallOption) (*sealv1.SealResponse, error) {
+	return tryElsewhere(ctx, t.perTry, t.client.Seal, request, options)
+}
+
+// Open calls the sealer.
+func (t triedElsewhere) Open(ctx context.Context, request *sealv1.OpenRequest, options ...grpc.CallOption) (*sealv1.OpenResponse, error) {
+	return tryElsewhere(ctx, t.perTry, t.client.Open, request, options)
+}
+
+func tryElsewhere[Request, Response any](
+	ctx context.Context, perTry time.Duration,
+	call func(context.Context, *Request, ...grpc.CallOption) (*Response, error), request *Request, options []grpc.CallOption,
+) (response *Response, err error) {
+	for range sealerTries {
+		try, cancel := context.WithTimeout(ctx, perTry)
+		response, err = call(try, request, options...)
+		cancel()
+		if status.Code(err) != codes.DeadlineExceeded || ctx.Err() != nil {
+			break
+		}
+	}
+	return response, err
 }
 
 // embedSealer runs a sealer in this process.
