@@ -35,15 +35,15 @@ type toolEntry struct {
 // A format may be any of JSON Schema's. An argument that is left out has its default,
 // or else its zero value. With an [InputSchema] the tags say nothing.
 //
-// Any other type needs an [InputSchema]; [json.RawMessage] is the exact text that the
-// client sent. Numbers keep their digits: an int64 is exact, and a number in an any
-// is a [json.Number].
+// Any other type needs an [InputSchema]; [encoding/json.RawMessage] is the exact text
+// that the client sent. Numbers keep their digits: an int64 is exact, and a number in
+// an any is an [encoding/json.Number].
 //
 // Out is one of:
 //   - a struct or a map: structured content with a schema inferred from the json and
 //     jsonschema tags, and a text block of the same JSON for clients that read only
 //     text;
-//   - [json.RawMessage]: the same with the exact text that the function
+//   - [encoding/json.RawMessage]: the same with the exact text that the function
 //     returns, and with a schema only if there is an [OutputSchema];
 //   - string: a text block;
 //   - *[Result]: put together by hand.
