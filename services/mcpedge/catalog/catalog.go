@@ -5,7 +5,9 @@
 // that: immutable, made anew when a handler's catalog changes and swapped in
 // atomically, so that a request reads one pointer and takes no lock. Everything
 // that does not depend on a request is done when the snapshot is made: schemas
-// are compiled, entries are written as JSON, lists are sorted.
+// are compiled, entries are written as JSON, lists are sorted. What a handler that
+// changed nothing offers is taken over as it is, and so is a schema that stayed the
+// same, so that a handler that changes all the time costs little and only itself.
 //
 // A name belongs to one handler. Where two offer the same, the one that stands
 // first in the configuration keeps it, the other's entry is left out, and the
@@ -24,11 +26,9 @@ import (
 	"strings"
 
 	"github.com/yosida95/uritemplate/v3"
-	"google.golang.org/protobuf/proto"
 
 	handlerv1 "github.com/countersign-mcp/countersign/proto/gen/go/countersign/handler/v1"
 	"github.com/countersign-mcp/countersign/services/mcpedge/mirror"
-	"github.com/countersign-mcp/countersign/services/mcpedge/render"
 	"github.com/countersign-mcp/countersign/services/mcpedge/schema"
 )
 
@@ -151,41 +151,66 @@ type Description struct {
 // NewSnapshot makes a snapshot of descriptions, in the order of the
 // configuration.
 func NewSnapshot(descriptions []Description) *Snapshot {
+	offers := make([]*offer, len(descriptions))
+	for i, d := range descriptions {
+		offers[i] = prepare(d, nil)
+	}
+	return merge(offers)
+}
+
+// merge makes a snapshot of offers, in the order of the configuration.
+func merge(offers []*offer) *Snapshot {
 	s := &Snapshot{tools: map[string]*Tool{}, prompts: map[string]*Prompt{}, resources: map[string]*Resource{}}
 	templates := map[string]*Resource{}
 	var instructions []string
-	for _, d := range descriptions {
-		if d.Catalog == nil {
-			s.Missing = append(s.Missing, d.Handler.Name)
-			s.prefixes = append(s.prefixes, d.Handler.Prefix)
+	for _, o := range offers {
+		if o.Catalog == nil {
+			s.Missing = append(s.Missing, o.Handler.Name)
 			continue
 		}
-		b := builder{snapshot: s, description: d, templates: templates}
-		for _, tool := range d.Catalog.GetTools() {
-			b.addTool(tool)
-		}
-		for _, prompt := range d.Catalog.GetPrompts() {
-			b.addPrompt(prompt)
-		}
-		for _, resource := range d.Catalog.GetResources() {
-			b.addResource(resource)
-		}
-		for _, template := range d.Catalog.GetResourceTemplates() {
-			b.addTemplate(template)
-		}
-		if text := d.Catalog.GetInstructions(); text != "" {
+		take(s, o, "tool", o.tools, s.tools)
+		take(s, o, "prompt", o.prompts, s.prompts)
+		take(s, o, "resource", o.resources, s.resources)
+		take(s, o, "resource template", o.templates, templates)
+		if text := o.Catalog.GetInstructions(); text != "" {
 			instructions = append(instructions, text)
 		}
 	}
 	s.Instructions = strings.Join(instructions, "\n\n")
 	s.templates = sorted(templates, func(r *Resource) string { return r.Name })
 	s.Lists = Lists{
-		Tools:             list(descriptions, sorted(s.tools, func(t *Tool) string { return t.Name }), func(t *Tool) *Entry { return &t.Entry }),
-		Prompts:           list(descriptions, sorted(s.prompts, func(p *Prompt) string { return p.Name }), func(p *Prompt) *Entry { return &p.Entry }),
-		Resources:         list(descriptions, sorted(s.resources, func(r *Resource) string { return r.Name }), func(r *Resource) *Entry { return &r.Entry }),
-		ResourceTemplates: list(descriptions, s.templates, func(r *Resource) *Entry { return &r.Entry }),
+		Tools:             list(offers, sorted(s.tools, func(t *Tool) string { return t.Name }), func(t *Tool) *Entry { return &t.Entry }),
+		Prompts:           list(offers, sorted(s.prompts, func(p *Prompt) string { return p.Name }), func(p *Prompt) *Entry { return &p.Entry }),
+		Resources:         list(offers, sorted(s.resources, func(r *Resource) string { return r.Name }), func(r *Resource) *Entry { return &r.Entry }),
+		ResourceTemplates: list(offers, s.templates, func(r *Resource) *Entry { return &r.Entry }),
 	}
 	return s
+}
+
+// held is an entry of any kind.
+type held interface {
+	handler() *Handler
+}
+
+func (e *Entry) handler() *Handler { return e.Handler }
+
+// take takes an offer's entries of one kind in. Where one cannot be, it records why.
+func take[T held](s *Snapshot, o *offer, kind string, offered []prepared[T], taken map[string]T) {
+	for _, p := range offered {
+		holder, isTaken := taken[p.name]
+		err := p.err
+		switch {
+		case err != nil:
+		case !isTaken:
+			taken[p.name] = p.entry
+			continue
+		case holder.handler() == o.Handler:
+			err = errTwice
+		default:
+			err = fmt.Errorf("handler %q offers one of the same name and stands first", holder.handler().Name)
+		}
+		s.Problems = append(s.Problems, Problem{Handler: o.Handler.Name, Kind: kind, Name: p.name, Text: err.Error()})
+	}
 }
 
 // Tool returns the tool of a name, or nil.
@@ -233,128 +258,4 @@ func sorted[T any](m map[string]T, name func(T) string) []T {
 	}
 	slices.SortFunc(values, func(a, b T) int { return strings.Compare(name(a), name(b)) })
 	return values
-}
-
-// builder adds one handler's entries to a snapshot.
-type builder struct {
-	snapshot    *Snapshot
-	description Description
-	templates   map[string]*Resource
-}
-
-func (b builder) addTool(offered *handlerv1.Tool) {
-	tool := offered
-	if prefix := b.description.Handler.Prefix; prefix != "" {
-		tool = proto.CloneOf(offered)
-		tool.Name = prefix + offered.GetName()
-	}
-	input, err := compileInput(tool.GetInputSchema())
-	var mirrored []mirror.Param
-	if err == nil {
-		mirrored, err = mirror.Params(tool.GetInputSchema())
-	}
-	var output *schema.Schema
-	if err == nil && len(tool.GetOutputSchema()) > 0 {
-		output, err = schema.Compile(tool.GetOutputSchema())
-	}
-	if err == nil && !validToolName(tool.GetName()) {
-		err = errToolName
-	}
-	text, renderErr := render.Tool(tool)
-	if err == nil {
-		err = renderErr
-	}
-	if b.accept("tool", tool.GetName(), handlerOf(b.snapshot.tools[tool.GetName()]), err) {
-		b.snapshot.tools[tool.GetName()] = &Tool{
-			Entry:      b.entry(tool.GetName(), offered.GetName(), text),
-			Input:      input,
-			Output:     output,
-			Repeatable: tool.GetAnnotations().GetReadOnlyHint() || tool.GetAnnotations().GetIdempotentHint(),
-			Mirrored:   mirrored,
-			// MCP's default for destructiveHint is true; only what the author said counts.
-			AsksMustBeShown: tool.GetAsksMustBeShown() || tool.GetAnnotations().GetDestructiveHint(),
-		}
-	}
-}
-
-func (b builder) addPrompt(offered *handlerv1.Prompt) {
-	prompt := offered
-	if prefix := b.description.Handler.Prefix; prefix != "" {
-		prompt = proto.CloneOf(offered)
-		prompt.Name = prefix + offered.GetName()
-	}
-	text, err := render.Prompt(prompt)
-	if err == nil && offered.GetName() == "" {
-		err = errNoName
-	}
-	if b.accept("prompt", prompt.GetName(), handlerOf(b.snapshot.prompts[prompt.GetName()]), err) {
-		b.snapshot.prompts[prompt.GetName()] = &Prompt{Entry: b.entry(prompt.GetName(), offered.GetName(), text), Arguments: prompt.GetArguments()}
-	}
-}
-
-func (b builder) addResource(resource *handlerv1.Resource) {
-	text, err := render.Resource(resource)
-	if err == nil && (resource.GetUri() == "" || resource.GetName() == "") {
-		err = errNoName
-	}
-	if b.accept("resource", resource.GetUri(), handlerOf(b.snapshot.resources[resource.GetUri()]), err) {
-		b.snapshot.resources[resource.GetUri()] = &Resource{Entry: b.entry(resource.GetUri(), resource.GetUri(), text), Cache: b.description.Catalog.GetCache()}
-	}
-}
-
-func (b builder) addTemplate(template *handlerv1.ResourceTemplate) {
-	text, err := render.ResourceTemplate(template)
-	parsed, parseErr := uritemplate.New(template.GetUriTemplate())
-	switch {
-	case err != nil:
-	case template.GetUriTemplate() == "" || template.GetName() == "":
-		err = errNoName
-	case parseErr != nil:
-		err = fmt.Errorf("read the URI template: %w", parseErr)
-	}
-	if b.accept("resource template", template.GetUriTemplate(), handlerOf(b.templates[template.GetUriTemplate()]), err) {
-		b.templates[template.GetUriTemplate()] = &Resource{
-			Entry:    b.entry(template.GetUriTemplate(), template.GetUriTemplate(), text),
-			Cache:    b.description.Catalog.GetCache(),
-			template: parsed,
-		}
-	}
-}
-
-func (b builder) entry(name, own string, text []byte) Entry {
-	return Entry{Name: name, Own: own, Handler: b.description.Handler, Revision: b.description.Catalog.GetRevision(), JSON: text}
-}
-
-// held is an entry of any kind.
-type held interface {
-	comparable
-	handler() *Handler
-}
-
-func (e *Entry) handler() *Handler { return e.Handler }
-
-// handlerOf returns the handler of an entry, or nil where there is no entry.
-func handlerOf[T held](entry T) *Handler {
-	var none T
-	if entry == none {
-		return nil
-	}
-	return entry.handler()
-}
-
-// accept says whether an entry can be taken in; where it cannot, it records why.
-func (b builder) accept(kind, name string, holder *Handler, err error) bool {
-	switch {
-	case err != nil:
-	case len(name) > MaxNameBytes:
-		err = errLong
-	case holder == nil:
-		return true
-	case holder == b.description.Handler:
-		err = errTwice
-	default:
-		err = fmt.Errorf("handler %q offers one of the same name and stands first", holder.Name)
-	}
-	b.snapshot.Problems = append(b.snapshot.Problems, Problem{Handler: b.description.Handler.Name, Kind: kind, Name: name, Text: err.Error()})
-	return false
 }

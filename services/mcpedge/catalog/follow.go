@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math/rand/v2"
 	"sync"
@@ -23,8 +24,14 @@ const (
 	// doubling, up to maxBackoff, each time with jitter.
 	minBackoff = 100 * time.Millisecond
 	maxBackoff = 5 * time.Second
+	// steadyWatch is how long a Watch must have lasted for the next try to follow it
+	// after minBackoff again.
+	steadyWatch = 10 * time.Second
 	// pollInterval is how often a handler without Watch is asked again.
 	pollInterval = 30 * time.Second
+	// describeInterval is the least time between two Describes that one Watch causes.
+	// What changes in between is seen by the next one.
+	describeInterval = 500 * time.Millisecond
 )
 
 // Observer is told of what changes.
@@ -50,6 +57,16 @@ type Catalog struct {
 	// settled is closed when every handler has been tried once.
 	settled chan struct{}
 
+	// taking, by position in handlers, is held while something that the handler
+	// described is taken in. Locks are taken in the order of these fields, and nothing
+	// is compiled under those that follow.
+	taking []sync.Mutex
+
+	// building is held while a snapshot is made and its observers are told.
+	building sync.Mutex
+	offers   []*offer // by position in handlers
+	reported map[Problem]bool
+
 	mu sync.Mutex
 	// By position in handlers: the latest catalog, nil before the first; why each
 	// replica does not answer, nil while it does; and whether it was tried.
@@ -57,7 +74,6 @@ type Catalog struct {
 	replicas  []map[string]error
 	tried     []bool
 	untried   int
-	reported  map[Problem]bool
 }
 
 // New returns a catalog of handlers, in the order of the configuration. It is
@@ -67,6 +83,8 @@ func New(handlers []*Handler, logger *slog.Logger, observer Observer) *Catalog {
 		handlers:  handlers,
 		logger:    logger,
 		observer:  observer,
+		taking:    make([]sync.Mutex, len(handlers)),
+		offers:    make([]*offer, len(handlers)),
 		described: make([]*handlerv1.Catalog, len(handlers)),
 		replicas:  make([]map[string]error, len(handlers)),
 		tried:     make([]bool, len(handlers)),
@@ -74,6 +92,7 @@ func New(handlers []*Handler, logger *slog.Logger, observer Observer) *Catalog {
 		settled:   make(chan struct{}),
 	}
 	for i, handler := range handlers {
+		c.offers[i] = prepare(Description{Handler: handler}, nil)
 		c.replicas[i] = map[string]error{}
 		observer.HandlerUp(handler.Name, false)
 	}
@@ -141,23 +160,35 @@ func (c *Catalog) Follow(ctx context.Context) {
 	group.Wait()
 }
 
-// follow keeps what one replica describes up to date until ctx ends.
+// follow keeps what one replica describes up to date until ctx ends. A replica whose
+// Watch ends without an error is no less there than one without Watch.
 func (c *Catalog) follow(ctx context.Context, i int, replica string, client handlerv1.HandlerServiceClient) {
 	defer c.gone(i, replica)
 	backoff := minBackoff
+	endless := true // no Watch has ended by itself yet
 	for ctx.Err() == nil {
 		err := c.describe(ctx, i, replica, client)
 		if err == nil {
-			backoff = minBackoff
+			began := time.Now()
 			err = c.watch(ctx, i, replica, client)
+			if time.Since(began) >= steadyWatch {
+				backoff = minBackoff
+			}
 		}
 		if ctx.Err() != nil {
 			return
 		}
 		pause := time.Duration(rand.Int64N(int64(backoff))) + backoff/2 //nolint:gosec // jitter is no secret
-		if status.Code(err) == codes.Unimplemented {
+		switch {
+		case status.Code(err) == codes.Unimplemented:
 			pause = pollInterval
-		} else {
+		case errors.Is(err, io.EOF):
+			if endless {
+				c.logger.Info("handler ended its Watch; it is described and watched again", "handler", c.handlers[i].Name, "replica", replica)
+				endless = false
+			}
+			backoff = min(2*backoff, maxBackoff)
+		default:
 			c.lost(i, replica, err)
 			backoff = min(2*backoff, maxBackoff)
 		}
@@ -183,15 +214,25 @@ func (c *Catalog) describe(ctx context.Context, i int, replica string, client ha
 	return nil
 }
 
-// watch describes a handler again whenever it says that its catalog changed, until
-// the stream ends.
+// watch describes a handler again when it says that its catalog changed, until the
+// stream ends, and returns why it did.
 func (c *Catalog) watch(ctx context.Context, i int, replica string, client handlerv1.HandlerServiceClient) error {
+	ctx, cancel := context.WithCancelCause(ctx)
 	stream, err := client.Watch(ctx, &handlerv1.WatchRequest{})
 	if err != nil {
+		cancel(nil)
 		return err
 	}
+	changed := make(chan struct{}, 1)
+	var describing sync.WaitGroup
+	describing.Go(func() { cancel(c.redescribe(ctx, i, replica, client, changed)) })
+	defer describing.Wait()
+	defer cancel(nil)
 	for {
 		change, err := stream.Recv()
+		if cause := context.Cause(ctx); err != nil && cause != nil {
+			return cause // what ended the stream from here
+		}
 		if err != nil {
 			return err
 		}
@@ -199,9 +240,30 @@ func (c *Catalog) watch(ctx context.Context, i int, replica string, client handl
 			c.updated(i, updated.GetUri())
 		}
 		if change.GetCatalogChanged() != nil && change.GetCatalogChanged().GetRevision() != c.revision(i) {
-			if err := c.describe(ctx, i, replica, client); err != nil {
-				return err
+			select {
+			case changed <- struct{}{}:
+			default: // the Describe that is due will see this change too
 			}
+		}
+	}
+}
+
+// redescribe describes a handler after changes, the first at once, until ctx ends or
+// the handler does not answer.
+func (c *Catalog) redescribe(ctx context.Context, i int, replica string, client handlerv1.HandlerServiceClient, changed <-chan struct{}) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-changed:
+		}
+		if err := c.describe(ctx, i, replica, client); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(describeInterval):
 		}
 	}
 }
@@ -222,18 +284,27 @@ func (c *Catalog) revision(i int) string {
 // found takes in what a replica described. Where replicas describe different
 // things, during a deployment, the latest counts.
 func (c *Catalog) found(i int, replica string, described *handlerv1.Catalog) {
+	c.taking[i].Lock()
+	defer c.taking[i].Unlock()
+	if c.differs(i, described) {
+		c.renew(i, described)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.described[i] = described
 	if problem, known := c.replicas[i][replica]; !known || problem != nil {
 		c.logger.Info("handler answers", "handler", c.handlers[i].Name, "replica", replica, "revision", described.GetRevision())
 	}
 	c.replicas[i][replica] = nil
-	if c.described[i] == nil || c.described[i].GetRevision() != described.GetRevision() {
-		c.described[i] = described
-		c.renew()
-	}
 	c.observer.HandlerUp(c.handlers[i].Name, true)
 	c.try(i)
+}
+
+// differs says whether a catalog is another than the handler's latest.
+func (c *Catalog) differs(i int, described *handlerv1.Catalog) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.described[i] == nil || c.described[i].GetRevision() != described.GetRevision()
 }
 
 // lost records that a replica does not answer. Its entries stay.
@@ -266,13 +337,14 @@ func (c *Catalog) looked(i, replicas int, err error) {
 	c.try(i)
 }
 
-// renew makes a new snapshot. The caller holds mu.
-func (c *Catalog) renew() {
-	descriptions := make([]Description, len(c.handlers))
-	for i, handler := range c.handlers {
-		descriptions[i] = Description{Handler: handler, Catalog: c.described[i]}
-	}
-	snapshot := NewSnapshot(descriptions)
+// renew makes a new snapshot with what a handler describes now. The caller holds the
+// handler's lock in taking, so that only that handler waits for its schemas.
+func (c *Catalog) renew(i int, described *handlerv1.Catalog) {
+	prepared := prepare(Description{Handler: c.handlers[i], Catalog: described}, c.offer(i))
+	c.building.Lock()
+	defer c.building.Unlock()
+	c.offers[i] = prepared
+	snapshot := merge(c.offers)
 	problems := map[Problem]bool{}
 	for _, problem := range snapshot.Problems {
 		problems[problem] = true
@@ -296,4 +368,11 @@ func (c *Catalog) renew() {
 		"resource":          len(snapshot.Lists.Resources.Elements),
 		"resource_template": len(snapshot.Lists.ResourceTemplates.Elements),
 	}, len(problems))
+}
+
+// offer returns what a handler offers in the latest snapshot.
+func (c *Catalog) offer(i int) *offer {
+	c.building.Lock()
+	defer c.building.Unlock()
+	return c.offers[i]
 }

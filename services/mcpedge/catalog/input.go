@@ -35,6 +35,9 @@ func compileInput(text []byte) (*schema.Schema, error) {
 	return schema.Compile(text)
 }
 
+// compileOutput compiles the schema of a tool's structured content.
+func compileOutput(text []byte) (*schema.Schema, error) { return schema.Compile(text) }
+
 func validToolName(name string) bool {
 	if len(name) < 1 || len(name) > 128 {
 		return false

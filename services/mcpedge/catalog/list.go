@@ -47,16 +47,16 @@ func (l List) equal(other List) bool {
 }
 
 // list writes a list, with the strictest hint of the handlers that are in it.
-func list[T any](descriptions []Description, values []T, entry func(T) *Entry) List {
+func list[T any](offers []*offer, values []T, entry func(T) *Entry) List {
 	l := List{Elements: make([][]byte, len(values)), names: make([]string, len(values))}
 	involved := map[*Handler]bool{}
 	for i, value := range values {
 		l.Elements[i], l.names[i] = entry(value).JSON, entry(value).Name
 		involved[entry(value).Handler] = true
 	}
-	for _, d := range descriptions {
-		if d.Catalog == nil || involved[d.Handler] {
-			l.Cache = strictest(l.Cache, d.Catalog.GetCache())
+	for _, o := range offers {
+		if o.Catalog == nil || involved[o.Handler] {
+			l.Cache = strictest(l.Cache, o.Catalog.GetCache())
 		}
 	}
 	return l
