@@ -15,6 +15,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -230,7 +231,7 @@ func skip(text []byte, at int) int {
 		return skipString(text, at)
 	case '{', '[':
 	default:
-		for at < len(text) && bytes.IndexByte([]byte(",]} \n\r\t"), text[at]) < 0 {
+		for at < len(text) && strings.IndexByte(",]} \n\r\t", text[at]) < 0 {
 			at++
 		}
 		return at
@@ -242,7 +243,8 @@ func skip(text []byte, at int) int {
 		case '{', '[':
 			depth++
 		case '}', ']':
-			if depth--; depth == 0 {
+			depth--
+			if depth == 0 {
 				return at + 1
 			}
 		}
