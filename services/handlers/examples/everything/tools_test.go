@@ -84,7 +84,7 @@ func TestMixesKindsOfContent(t *testing.T) {
 
 func TestFailsWithAResult(t *testing.T) {
 	outcome := handlertest.Run(t, newServer, handlertest.CallTool("test_error_handling", nil), nil)
-	if !outcome.Finish.GetCallTool().GetIsError() ||
+	if !outcome.IsError() ||
 		outcome.Text() != "this tool intentionally returns an error for testing" {
 		t.Errorf("ended with %v", outcome.Finish)
 	}

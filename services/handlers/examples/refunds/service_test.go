@@ -74,7 +74,7 @@ func TestRefundsNothingWhenTheUserDeclines(t *testing.T) {
 			if output.RefundID != "" || output.AmountCents != 0 || len(output.Items) != 0 {
 				t.Errorf("refunded %+v", output)
 			}
-			if outcome.Finish.GetCallTool().GetIsError() || !strings.HasPrefix(output.Message, "Nothing was refunded") {
+			if outcome.IsError() || !strings.HasPrefix(output.Message, "Nothing was refunded") {
 				t.Errorf("said %q", output.Message)
 			}
 		})
@@ -84,7 +84,7 @@ func TestRefundsNothingWhenTheUserDeclines(t *testing.T) {
 func TestAnUnknownOrderIsAFailureThatAModelReads(t *testing.T) {
 	outcome := handlertest.Run(t, newWatchedServer,
 		handlertest.CallTool("refund", map[string]string{"order_id": "Z-1"}), nil)
-	if !outcome.Finish.GetCallTool().GetIsError() || !strings.Contains(outcome.Text(), "list_orders") {
+	if !outcome.IsError() || !strings.Contains(outcome.Text(), "list_orders") {
 		t.Errorf("got %v", outcome.Finish)
 	}
 }
