@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -52,8 +54,8 @@ func newFleet(programs string) (*fleet, error) {
 // close ends all processes, the last one first.
 func (f *fleet) close() error {
 	var failures []error
-	for i := len(f.processes) - 1; i >= 0; i-- {
-		failures = append(failures, f.processes[i].Stop())
+	for _, started := range slices.Backward(f.processes) {
+		failures = append(failures, started.Stop())
 	}
 	return errors.Join(append(failures, os.RemoveAll(f.folder))...)
 }
@@ -179,7 +181,7 @@ func processorTime(processes []*process) (time.Duration, error) {
 			return 0, fmt.Errorf("read processor time: %w", err)
 		}
 		// The name of the program, in parentheses, may hold spaces (proc(5)).
-		fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+		fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 		for _, field := range fields[11:13] { // utime, stime
 			ticks, err := strconv.Atoi(field)
 			if err != nil {

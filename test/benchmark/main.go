@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -33,7 +34,7 @@ type run struct {
 	Only     []string      `help:"Measure only these: calls, rounds, seals, tools, streams."`
 	GOGC     []string      `help:"The values of GOGC for all servers."                     default:"100,1000,unset"`
 	Rounds   int           `help:"How often each is measured; the median counts."          default:"5"`
-	Duration time.Duration `help:"How long each is measured in a round."                   default:"2s"`
+	Duration time.Duration `help:"How long each is measured in a round."                   default:"1s"`
 	Streams  int           `help:"How many listen streams are opened."                     default:"9000"`
 }
 
@@ -67,6 +68,11 @@ type benchmark struct {
 
 // Run measures everything and prints it.
 func (r *run) Run() error {
+	load, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return fmt.Errorf("read what else the machine does: %w", err)
+	}
+	fmt.Fprintf(os.Stdout, "%d processors, %s, load %s", runtime.NumCPU(), runtime.Version(), load)
 	for _, part := range []struct {
 		name    string
 		measure func(b *benchmark, gogc string) error
@@ -99,16 +105,16 @@ func (r *run) measure(part func(*benchmark, string) error, gogc string) (err err
 	return part(&benchmark{fleet: f, rounds: r.Rounds, duration: r.Duration, streams: r.Streams, output: os.Stdout}, gogc)
 }
 
-// compare prints the scores of contestants and what each is to the first.
+// compare prints the scores of contestants, and what each is to the first.
 func (b *benchmark) compare(title string, contestants []contestant, scores []score) {
-	b.header(title, "", "calls a second", "processor time a call", "first / this, calls a second", "this / first, processor time")
+	b.header(title, "", "calls a second", "to the first", "processor time a call", "to the first")
 	for i, c := range contestants {
 		processor, ratio := "-", "-"
 		if len(c.processes) > 0 {
 			processor = scores[i].processor.Round(100 * time.Nanosecond).String()
 			ratio = fmt.Sprintf("%.2f", float64(scores[i].processor)/float64(scores[0].processor))
 		}
-		b.row(c.name, fmt.Sprintf("%.0f", scores[i].perSecond), processor, fmt.Sprintf("%.2f", scores[0].perSecond/scores[i].perSecond), ratio)
+		b.row(c.name, fmt.Sprintf("%.0f", scores[i].perSecond), fmt.Sprintf("%.2f", scores[i].perSecond/scores[0].perSecond), processor, ratio)
 	}
 }
 

@@ -56,6 +56,8 @@ func (b *benchmark) idleStreams(gogc string) error {
 	}
 	b.header(fmt.Sprintf("memory of an idle listen stream, %d of them, GOGC=%s", b.streams, gogc), "", "KiB a stream", "this / first")
 	var first float64
+	closeEdge := func() {}
+	defer func() { closeEdge() }()
 	for i, subject := range subjects {
 		perStream, closeAll, err := b.openStreams(subject.process)
 		if err != nil {
@@ -63,8 +65,7 @@ func (b *benchmark) idleStreams(gogc string) error {
 		}
 		if i == 0 {
 			// The edge's streams stay open: calls are measured beside them.
-			first = perStream
-			defer closeAll()
+			first, closeEdge = perStream, closeAll
 		} else {
 			closeAll()
 		}

@@ -38,6 +38,7 @@ func echo(ctx context.Context, listener net.Listener, _ Options) error {
 	return server.Serve(listener)
 }
 
+//nolint:revive // the signature is gRPC's
 func echoBytes(_ any, _ context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
 	request := new(wrapperspb.BytesValue)
 	if err := decode(request); err != nil {
@@ -64,7 +65,7 @@ func floor(ctx context.Context, listener net.Listener, options Options) error {
 		reply := new(wrapperspb.BytesValue)
 		if err == nil {
 			request := EchoSize(len(body), len(result))
-			copy(request.Value[4:], body)
+			copy(request.GetValue()[4:], body)
 			err = connection.Invoke(r.Context(), EchoMethod, request, reply)
 		}
 		if err != nil {
