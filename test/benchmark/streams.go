@@ -57,7 +57,7 @@ func (b *benchmark) idleStreams(gogc string) error {
 	b.header(fmt.Sprintf("memory of an idle listen stream, %d of them, GOGC=%s", b.streams, gogc), "", "KiB a stream", "this / first")
 	var first float64
 	closeEdge := func() {}
-	defer func() { closeEdge() }()
+	defer func() { closeEdge() }() //nolint:gocritic // it is set below
 	for i, subject := range subjects {
 		perStream, closeAll, err := b.openStreams(subject.process)
 		if err != nil {
