@@ -2,7 +2,8 @@
 //
 // Schemas are 2020-12 unless `$schema` says draft-07; another dialect is an error
 // at compile time. Nothing is ever fetched: a `$ref` that leads out of the schema
-// does not compile. Validation itself is done by a library
+// does not compile, and neither does a schema that leads to itself without going into
+// the value, see cycle.go. Validation itself is done by a library
 // (santhosh-tekuri/jsonschema), which keeps a number's text and compares numbers
 // exactly.
 //
@@ -100,6 +101,9 @@ func Compile(text []byte, options ...Option) (*Schema, error) {
 	compiled, err := compiler.Compile(location)
 	if err != nil {
 		return nil, fmt.Errorf("compile the schema: %w", err)
+	}
+	if err := checkCycles(compiled); err != nil {
+		return nil, err
 	}
 	return &Schema{compiled: compiled, costly: found.compositions > 0 && found.references > 0}, nil
 }
