@@ -2,6 +2,7 @@
 
 A path of the machine somebody works on, or the address of the package registry
 that machine uses, means nothing to the next reader and breaks on the next machine.
+Nor is a program that was built there source: everything here is text.
 What must not appear is taken from the machine this runs on, from its settings and
 folders, and from a few shapes that are wrong anywhere.
 """
@@ -61,7 +62,9 @@ def main() -> int:
         try:
             lines = path.read_text(encoding="utf-8").splitlines()
         except UnicodeDecodeError:
-            continue  # not text
+            print(f"{name}: is not text; what is built does not belong here", file=sys.stderr)
+            findings += 1
+            continue
         for number, line in enumerate(lines, start=1):
             found = [word for word in words if word in line]
             found += [match.group(0) for shape in SHAPES if (match := shape.search(line))]
