@@ -109,6 +109,14 @@ func TestExitCodesTellWhatHappened(t *testing.T) {
 	}
 }
 
+func TestWhatAServerSaysCannotPassForALineOfTheProgram(t *testing.T) {
+	server := called(t, rpcError(http.StatusBadRequest, -32602, "bad\ncountersign: all is well\r\ncountersign: really\n"))
+	got := countersign(t, server.url, "call", "t").expect(t, exitRPCError)
+	if want := "countersign: the server answered with error -32602: bad\n  countersign: all is well\n  countersign: really\n  \n"; got.errors != want {
+		t.Errorf("got  %q\nwant %q", got.errors, want)
+	}
+}
+
 func TestAnAskIsAnsweredFromTheFlags(t *testing.T) {
 	server := called(t, asks("first", confirm, `"one/+="`), asks("second", `"n":{"type":"integer"}`, `"two"`), result(`{"content":[{"type":"text","text":"done"}]}`))
 	got := countersign(t, server.url, "--answer", `first={"confirm":true}`, "--answer", `second={"n":9007199254740993}`, "--answer", "third=accept", "call", "t").expect(t, exitOK)

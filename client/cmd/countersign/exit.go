@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -76,10 +77,17 @@ func hint(err error) string {
 }
 
 // notef writes a line beside the result. Everything in it that came from a server
-// is made harmless.
+// is made harmless. Further lines are indented, so that none can pass for a line of
+// the program's own.
 func (c console) notef(format string, arguments ...any) {
-	text := terminal.Text(fmt.Sprintf(format, arguments...))
-	_, _ = fmt.Fprintf(c.err, "countersign: %s\n", text) // where nothing can be said, nothing can be said about it
+	const indent = "  "
+	lines := strings.Split(terminal.Text(fmt.Sprintf(format, arguments...)), "\n")
+	for i, line := range lines[1:] {
+		if !strings.HasPrefix(line, indent) {
+			lines[i+1] = indent + line
+		}
+	}
+	_, _ = fmt.Fprintf(c.err, "countersign: %s\n", strings.Join(lines, "\n")) // where nothing can be said, nothing can be said about it
 }
 
 // codeOf is the exit code for an error.

@@ -97,12 +97,16 @@ func (s *session) entries(ctx context.Context, method, member string) ([]jsontex
 	return entries, err
 }
 
+// maxPages is how many pages of a list are read. A server may give a new cursor with
+// each page for ever.
+const maxPages = 1000
+
 // pages gets one page after the other until there is no more, or visit says that
-// it has seen enough.
+// it has seen enough, and fails after maxPages.
 func (s *session) pages(ctx context.Context, method string, visit func(page jsontext.Value) (more bool, err error)) error {
 	params := map[string]jsontext.Value{}
 	seen := map[string]bool{}
-	for {
+	for range maxPages {
 		page, err := s.call(ctx, wire.Request{Method: method, Params: params})
 		if err != nil {
 			return err
@@ -126,6 +130,7 @@ func (s *session) pages(ctx context.Context, method string, visit func(page json
 		seen[string(next.Cursor)] = true
 		params = map[string]jsontext.Value{"cursor": next.Cursor}
 	}
+	return fmt.Errorf("the server's list does not end: more follows after %d pages", maxPages)
 }
 
 // usable leaves out the tools that must not be used, with a note on each.

@@ -109,6 +109,23 @@ func TestPagesThatGoInACircleEnd(t *testing.T) {
 	countersign(t, server.url, "list", "tools").expect(t, exitFailed).mentions(t, "circle")
 }
 
+func TestPagesWithoutEndEnd(t *testing.T) {
+	pages := 0
+	server := serve(t, func(request) reply {
+		if pages++; pages > 2*maxPages { // so that a client that reads on is found out
+			return result(`{"tools":[]}`)
+		}
+		return result(fmt.Sprintf(`{"tools":[],"nextCursor":"%d"}`, pages))
+	})
+	for _, arguments := range [][]string{{"list", "tools"}, {"call", "t"}} {
+		pages = 0
+		countersign(t, server.url, arguments...).expect(t, exitFailed).mentions(t, "does not end: more follows after 1000 pages")
+		if pages != maxPages {
+			t.Errorf("%v: %d pages were read", arguments, pages)
+		}
+	}
+}
+
 func TestListenPrintsChangesUntilTheServerEnds(t *testing.T) {
 	server := serve(t, func(request) reply {
 		return func(w http.ResponseWriter, _ *http.Request, got request) {
