@@ -88,6 +88,7 @@ func TestABadEntryDoesNotTakeItsNeighboursAway(t *testing.T) {
 		"schema does not hold":  {Name: "a", InputSchema: []byte(`{"type":"object","properties":{"x":{"type":"text"}}}`)},
 		"network reference":     {Name: "a", InputSchema: []byte(`{"type":"object","$ref":"https://example.com/s"}`)},
 		"bad output schema":     {Name: "a", InputSchema: []byte(anyObject), OutputSchema: []byte(`{"type":1}`)},
+		"schema of itself":      {Name: "a", InputSchema: []byte(`{"type":"object","properties":{"x":{"$ref":"#/properties/x"}}}`)},
 		"misplaced header":      {Name: "a", InputSchema: []byte(`{"type":"object","x-mcp-header":"a"}`)},
 		"meta is not an object": {Name: "a", InputSchema: []byte(anyObject), Meta: []byte(`[]`)},
 		"name with a space":     {Name: "a b", InputSchema: []byte(anyObject)},
