@@ -14,8 +14,9 @@ import (
 	"github.com/countersign-mcp/countersign/test/deployment"
 )
 
-// readmeHandler is the handler that the README shows, as a program.
-func readmeHandler(t *testing.T) string {
+// readmeHandler is the handler that the README shows, as a program with other
+// options, since its own say a port that may be taken.
+func readmeHandler(t *testing.T, options string) string {
 	t.Helper()
 	readme, err := os.ReadFile(filepath.Join(deployment.Root(), "README.md"))
 	if err != nil {
@@ -27,7 +28,7 @@ func readmeHandler(t *testing.T) string {
 	}
 	folder := t.TempDir()
 	source := filepath.Join(folder, "main.go")
-	if err := os.WriteFile(source, atAnyPort(t, blocks[0][1]), 0o600); err != nil {
+	if err := os.WriteFile(source, withOptions(t, blocks[0][1], options), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	program := filepath.Join(folder, "handler")
@@ -39,18 +40,17 @@ func readmeHandler(t *testing.T) string {
 	return program
 }
 
-// atAnyPort is the program, listening where it is free.
-func atAnyPort(t *testing.T, program []byte) []byte {
+func withOptions(t *testing.T, program []byte, options string) []byte {
 	t.Helper()
-	const listen = `Listen: "127.0.0.1:9104"`
-	if !bytes.Contains(program, []byte(listen)) {
-		t.Fatalf("the README's handler does not say %s, the address in docs/getting-started.md", listen)
+	const own = `handler.Options{Listen: "127.0.0.1:9104"}`
+	if !bytes.Contains(program, []byte(own)) {
+		t.Fatalf("the README's handler does not say %s, the address in docs/getting-started.md", own)
 	}
-	return bytes.Replace(program, []byte(listen), []byte(`Listen: "127.0.0.1:0"`), 1)
+	return bytes.Replace(program, []byte(own), []byte(options), 1)
 }
 
 func TestTheHandlerOfTheReadmeWorks(t *testing.T) {
-	handler := deployment.StartProgram(t, suite.Program{Name: "readme", Path: readmeHandler(t)})
+	handler := deployment.StartProgram(t, suite.Program{Name: "readme", Path: readmeHandler(t, `handler.Options{Listen: "127.0.0.1:0"}`)})
 	edge := deployment.Edge{Handlers: map[string]string{"readme": handler.Address}}.Start(t)
 	c := newClient(t, edge.MCP())
 

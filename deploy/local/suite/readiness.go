@@ -38,7 +38,7 @@ func missing(body []byte) *MissingError {
 		Checks map[string]string `json:"checks"`
 	}
 	if json.Unmarshal(body, &report) != nil {
-		return nil
+		report.Checks = nil
 	}
 	maps.DeleteFunc(report.Checks, func(_, said string) bool { return said == "ok" })
 	if len(report.Checks) == 0 {

@@ -214,7 +214,7 @@ func (k *Keyring) ask(ctx context.Context, asking chan struct{}) {
 	if err != nil {
 		k.failures.Add(1)
 		k.failure = fmt.Errorf("refresh keys: %w", err)
-		k.logger.Warn("keys could not be refreshed: "+k.consequence(), "error", err)
+		k.logger.Warn("keys could not be refreshed", "consequence", k.consequence(), "error", err)
 
 		return
 	}

@@ -34,7 +34,7 @@ type Document struct {
 }
 
 // row matches a line of a table: the key, its default, and something about it.
-var row = regexp.MustCompile("^\\| `([^`]+)` \\| (?:`([^`]+)`|) ?\\| [^|]+ \\|$")
+var row = regexp.MustCompile("^\\| `([^`]+)` \\| (?:`([^`]+)` )?\\| [^|]+ \\|$")
 
 // Compare fails the test unless the tables have exactly the keys of the
 // configuration, with the values it has as defaults.
@@ -119,7 +119,7 @@ func same(text string, value reflect.Value) bool {
 		return text == "" && value.IsZero()
 	}
 
-	if duration, isDuration := value.Interface().(config.Duration); isDuration {
+	if duration, isDuration := reflect.TypeAssert[config.Duration](value); isDuration {
 		parsed, err := time.ParseDuration(text)
 
 		return err == nil && parsed == duration.Duration()
