@@ -112,7 +112,8 @@ func TestPagesThatGoInACircleEnd(t *testing.T) {
 func TestPagesWithoutEndEnd(t *testing.T) {
 	pages := 0
 	server := serve(t, func(request) reply {
-		if pages++; pages > 2*maxPages { // so that a client that reads on is found out
+		pages++
+		if pages > 2*maxPages { // so that a client that reads on is found out
 			return result(`{"tools":[]}`)
 		}
 		return result(fmt.Sprintf(`{"tools":[],"nextCursor":"%d"}`, pages))

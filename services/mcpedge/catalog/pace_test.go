@@ -17,6 +17,7 @@ import (
 	handlerv1 "github.com/countersign-mcp/countersign/proto/gen/go/countersign/handler/v1"
 	"github.com/countersign-mcp/countersign/services/mcpedge/catalog"
 	"github.com/countersign-mcp/countersign/services/mcpedge/handlerfake"
+	"github.com/countersign-mcp/countersign/services/mcpedge/subscription"
 )
 
 // restless is a handler whose catalog is another one each time, in a bubble of
@@ -95,6 +96,8 @@ func (o *calm) HandlerUp(_ string, up bool) {
 	o.wentDown = o.wentDown || o.up && !up
 	o.up = up
 }
+
+func (*calm) ListsChanged(subscription.Filter) {}
 
 func (o *calm) Catalog(map[string]int, int) {
 	if o.hold != nil {

@@ -13,7 +13,7 @@ import (
 // 2020-12 core, section 9.4.1), which would otherwise come out in a client's call.
 // Recursion that goes into the value ends with the value, and is fine.
 func checkCycles(root *jsonschema.Schema) error {
-	w := cycleWalk{states: map[*jsonschema.Schema]state{}, left: []*jsonschema.Schema{root}}
+	w := cycleWalk{entered: map[*jsonschema.Schema]bool{}, done: map[*jsonschema.Schema]bool{}, left: []*jsonschema.Schema{root}}
 	for len(w.left) > 0 {
 		next := w.left[len(w.left)-1]
 		w.left = w.left[:len(w.left)-1]
@@ -24,31 +24,24 @@ func checkCycles(root *jsonschema.Schema) error {
 	return nil
 }
 
-// state is how far the walk is with a schema.
-type state int
-
-const (
-	unseen state = iota
-	// entered: it is checked for the value at hand.
-	entered
-	done
-)
-
 // cycleWalk walks through what a schema uses: at once what applies to the same value,
 // and later what applies to a part of it.
 type cycleWalk struct {
-	states map[*jsonschema.Schema]state
-	left   []*jsonschema.Schema
+	// entered are the schemas that apply to the value at hand.
+	entered map[*jsonschema.Schema]bool
+	// done are those that have been walked through.
+	done map[*jsonschema.Schema]bool
+	left []*jsonschema.Schema
 }
 
 func (w *cycleWalk) visit(s *jsonschema.Schema) error {
-	switch w.states[s] {
-	case entered:
+	if w.entered[s] {
 		return fmt.Errorf("the schema at %q leads to itself without going into the value, so that no value can be checked", strings.TrimPrefix(s.Location, location))
-	case done:
+	}
+	if w.done[s] {
 		return nil
 	}
-	w.states[s] = entered
+	w.entered[s] = true
 	for _, other := range sameValue(s) {
 		if other == nil {
 			continue
@@ -57,7 +50,8 @@ func (w *cycleWalk) visit(s *jsonschema.Schema) error {
 			return err
 		}
 	}
-	w.states[s] = done
+	delete(w.entered, s)
+	w.done[s] = true
 	for _, part := range parts(s) {
 		if part != nil {
 			w.left = append(w.left, part)

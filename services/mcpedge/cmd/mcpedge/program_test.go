@@ -79,7 +79,7 @@ func start(t *testing.T, command string) *program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Cmd = exec.CommandContext(t.Context(), executable, command, "--config", file) //nolint:gosec // this test's own binary
+	p.Cmd = exec.CommandContext(t.Context(), executable, command, "--config", file)
 	p.Env = append(os.Environ(), asProgram+"=1")
 	var errs [3]error
 	p.input, errs[0] = p.StdinPipe()
@@ -115,11 +115,15 @@ func (p *program) awaitService(t *testing.T) string {
 	t.Helper()
 	url, answers := "", false
 	for (url == "" || !answers) && p.logged.Scan() {
-		var line struct{ Msg, Listen, Endpoint string }
+		var line struct {
+			Message  string `json:"msg"`
+			Listen   string `json:"listen"`
+			Endpoint string `json:"endpoint"`
+		}
 		if err := json.Unmarshal(p.logged.Bytes(), &line); err != nil {
 			t.Fatal(err)
 		}
-		switch line.Msg {
+		switch line.Message {
 		case "serving":
 			url = "http://" + line.Listen + line.Endpoint
 		case "handler answers":
