@@ -166,6 +166,7 @@ func merge(offers []*offer) *Snapshot {
 	for _, o := range offers {
 		if o.Catalog == nil {
 			s.Missing = append(s.Missing, o.Handler.Name)
+			s.prefixes = append(s.prefixes, o.Handler.Prefix)
 			continue
 		}
 		take(s, o, "tool", o.tools, s.tools)

@@ -112,14 +112,14 @@ func followFor(t *testing.T, duration time.Duration, handler *restless) (wentDow
 	var log bytes.Buffer
 	o := &calm{observer: newObserver()}
 	c := catalog.New([]*catalog.Handler{{Name: "h", Client: handler}}, slog.New(slog.NewTextHandler(&log, nil)), o)
-	ctx, cancel := context.WithTimeout(t.Context(), duration)
-	defer cancel()
+	ctx, cancel := context.WithCancel(t.Context())
 	var following sync.WaitGroup
 	following.Go(func() { c.Follow(ctx) })
-	<-ctx.Done()
+	<-time.After(duration)
 	o.mu.Lock()
 	wentDown = o.wentDown
 	o.mu.Unlock()
+	cancel()
 	following.Wait()
 	return wentDown, log.String()
 }
