@@ -69,7 +69,8 @@ func TestAChangeOfAHandlerReachesTheSnapshot(t *testing.T) {
 		t.Fatal("it knows of a handler that it has not reached")
 	}
 	follow(t, c)
-	for !<-o.up { // it answers once its entries are there
+	for up := false; !up; { // it answers once its entries are there
+		up = <-o.up
 	}
 	if got := <-o.tools; got != 1 || c.Snapshot().Tool("a") == nil || c.Reachable("h") != nil {
 		t.Fatalf("got %d tools, %v", got, c.Reachable("h"))
