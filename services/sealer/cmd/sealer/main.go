@@ -68,6 +68,12 @@ func (c *serveCommand) Run() error {
 
 	logger := slog.New(slog.NewJSONHandler(os.Stderr, nil)).With("service", "sealer")
 
+	forget := context.AfterFunc(ctx, func() {
+		stop() // the default action of a signal is back
+		logger.Info("told to stop; a second signal ends the process at once")
+	})
+	defer forget()
+
 	running, err := newService(ctx, configuration, time.Now, rand.Reader, logger)
 	if err != nil {
 		return err

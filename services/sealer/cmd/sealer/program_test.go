@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"google.golang.org/grpc/credentials/insecure"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 )
 
 // runProgram is the sealer as a process of its own.
@@ -76,6 +77,38 @@ func TestTheProgramServesUntilItIsTold(t *testing.T) {
 		if _, err := os.Stat(socket); !os.IsNotExist(err) {
 			t.Errorf("%s: the socket is still there: %v", signal, err)
 		}
+	}
+}
+
+func TestASecondSignalEndsTheProgramAtOnce(t *testing.T) {
+	t.Parallel()
+
+	directory := t.TempDir()
+	socket, file := filepath.Join(directory, "s"), filepath.Join(directory, "sealer.yaml")
+	check(t, os.WriteFile(file, []byte("listen: unix:"+socket+"\noperationsListen: 127.0.0.1:0\nkeys: {source: ephemeral}\n"), 0o600))
+
+	program := runProgram(t, "serve", "--config", file)
+
+	output, err := program.StderrPipe()
+	check(t, err)
+	check(t, program.Start())
+
+	logged := bufio.NewScanner(output)
+	await(t, logged, `"msg":"serving"`)
+
+	// A stream that is open holds a graceful stop up.
+	watch, err := healthv1.NewHealthClient(dial(t, "unix:"+socket, insecure.NewCredentials())).Watch(t.Context(), &healthv1.HealthCheckRequest{})
+	check(t, err)
+
+	_, err = watch.Recv()
+	check(t, err)
+	check(t, program.Process.Signal(syscall.SIGTERM))
+	await(t, logged, `"msg":"told to stop`)
+	check(t, program.Process.Signal(syscall.SIGTERM))
+
+	err = program.Wait()
+	if status, ok := program.ProcessState.Sys().(syscall.WaitStatus); !ok || !status.Signaled() || status.Signal() != syscall.SIGTERM {
+		t.Errorf("it ended with %v, not by the signal", err)
 	}
 }
 
