@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -500,6 +501,32 @@ func TestClosingTheResponseCancelsTheHandler(t *testing.T) {
 	if err := <-ended; err == nil {
 		t.Error("the handler's stream was not cancelled")
 	}
+}
+
+func TestAClientThatDoesNotReadEndsItsRequest(t *testing.T) {
+	ended := make(chan struct{})
+	s := newSuite(t, func(_ *handlerv1.Begin, stream handlerfake.Stream) error {
+		defer close(ended)
+		for done := 1.0; ; done++ {
+			err := stream.Send(&handlerv1.InvokeResponse{Message: &handlerv1.InvokeResponse_Progress{
+				Progress: &handlerv1.Progress{Progress: done, Message: strings.Repeat("x", 1<<16)},
+			}})
+			if err != nil {
+				return err
+			}
+		}
+	}, func(o *options) { o.timeout, o.writeTimeout = time.Hour, 100*time.Millisecond })
+	connection, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask",` + meta(`{}`, `"progressToken":1`) + `}}`
+	_, err = fmt.Fprintf(connection, "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: ask\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-ended
 }
 
 func TestAHandlerThatTakesTooLongIsCutOff(t *testing.T) {

@@ -59,6 +59,7 @@ type options struct {
 	lifetime      time.Duration
 	chainLifetime time.Duration
 	timeout       time.Duration
+	writeTimeout  time.Duration
 	principals    identity.Source
 	catalog       *handlerv1.Catalog
 	// more are the catalogs of further handler services.
@@ -78,7 +79,7 @@ type switchable struct {
 // resource and one template; run runs their attempts.
 func newSuite(t *testing.T, run func(*handlerv1.Begin, handlerfake.Stream) error, change ...func(*options)) *suite {
 	t.Helper()
-	o := options{maxTokenBytes: 16 << 10, maxRound: 4, lifetime: time.Minute, chainLifetime: time.Hour, timeout: 20 * time.Second, principals: identity.Anonymous{}, catalog: defaultCatalog()}
+	o := options{maxTokenBytes: 16 << 10, maxRound: 4, lifetime: time.Minute, chainLifetime: time.Hour, timeout: 20 * time.Second, writeTimeout: 20 * time.Second, principals: identity.Anonymous{}, catalog: defaultCatalog()}
 	for _, f := range change {
 		f(&o)
 	}
@@ -106,7 +107,7 @@ func newSuite(t *testing.T, run func(*handlerv1.Begin, handlerfake.Stream) error
 	endpoint := httptest.NewServer(mcphttp.NewHandler(mcphttp.Options{
 		Server: server, Principals: o.principals, Logger: logger,
 		Refused:      func(reason failure.Reason) { metrics.MessageRefused(string(reason)) },
-		MaxBodyBytes: 64 << 10, MaxDepth: 32, BodyTimeout: 10 * time.Second,
+		MaxBodyBytes: 64 << 10, MaxDepth: 32, BodyTimeout: 10 * time.Second, WriteTimeout: o.writeTimeout,
 		AllowedHosts: []string{"127.0.0.1", "localhost"}, AllowedOrigins: []string{"https://app.example"},
 	}))
 	s.url, s.client = endpoint.URL, endpoint.Client()

@@ -189,8 +189,6 @@ type Discovery struct {
 	Revisions []string
 	// Instructions help a model to use the server; may be empty.
 	Instructions string
-	// Cache is how long a client may keep this.
-	Cache *handlerv1.CacheHint
 }
 
 // Discover returns the result of `server/discover`. The capabilities are the edge's
@@ -213,7 +211,7 @@ func (r *Renderer) Discover(discovery Discovery) ([]byte, error) {
 		return c.close()
 	})
 	o.optional("instructions", discovery.Instructions)
-	o.cache(discovery.Cache)
+	o.cache(nil) // the instructions change with the handlers
 	return o.close()
 }
 

@@ -82,6 +82,7 @@ func (e *edge) endpoint() http.Handler {
 		Refused:        e.refused,
 		MaxBodyBytes:   e.config.Limits.MaxBodyBytes.Int64(),
 		BodyTimeout:    readBodyTimeout,
+		WriteTimeout:   writeTimeout,
 		MaxDepth:       e.config.Limits.MaxDepth,
 		AllowedHosts:   e.config.AllowedHosts,
 		AllowedOrigins: e.config.AllowedOrigins,

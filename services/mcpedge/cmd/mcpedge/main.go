@@ -186,6 +186,7 @@ const (
 	shutdownTimeout   = 20 * time.Second
 	readHeaderTimeout = 10 * time.Second
 	readBodyTimeout   = 30 * time.Second
+	writeTimeout      = 30 * time.Second
 	idleTimeout       = 2 * time.Minute
 	maxHeaderBytes    = 64 << 10
 )

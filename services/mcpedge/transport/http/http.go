@@ -35,13 +35,8 @@ import (
 	"github.com/countersign-mcp/countersign/services/mcpedge/modern"
 )
 
-const (
-	// readAhead is how much memory is set aside for a body before it arrives.
-	readAhead = 64 << 10
-	// writeTimeout bounds one write to a client. One that does not read in this time
-	// has gone away, as far as this server can tell.
-	writeTimeout = 30 * time.Second
-)
+// readAhead is how much memory is set aside for a body before it arrives.
+const readAhead = 64 << 10
 
 // AnyHost in AllowedHosts allows every Host: for a server whose proxy in front has
 // checked it.
@@ -62,6 +57,9 @@ type Options struct {
 	MaxDepth     int
 	// BodyTimeout bounds the time in which a body must arrive.
 	BodyTimeout time.Duration
+	// WriteTimeout bounds one write to a client. One that does not read in this time
+	// has gone away, as far as this server can tell.
+	WriteTimeout time.Duration
 	// AllowedHosts are the host names, without port, that a Host header may have,
 	// or AnyHost.
 	AllowedHosts []string
@@ -80,7 +78,7 @@ func NewHandler(options Options) *Handler { return &Handler{Options: options} }
 
 // ServeHTTP serves one message.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	reply := &reply{w: w}
+	reply := &reply{w: w, timeout: h.WriteTimeout}
 	principal, body, err := h.receive(w, r)
 	if err != nil {
 		h.refuse(r, reply, nil, err)
@@ -186,6 +184,8 @@ func (h *Handler) refuse(r *http.Request, reply *reply, id jsonrpc.ID, err error
 // from the first notification on.
 type reply struct {
 	w http.ResponseWriter
+	// timeout bounds one write.
+	timeout time.Duration
 
 	mu sync.Mutex
 	// streaming: the stream has begun.
@@ -239,11 +239,11 @@ func (r *reply) write(frame []byte) error {
 	})
 }
 
-// within runs a write within writeTimeout. The deadline is taken away again: the
+// within runs a write within the timeout. The deadline is taken away again: the
 // connection may serve other requests.
 func (r *reply) within(write func() error) error {
 	controller := http.NewResponseController(r.w)
-	if err := controller.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+	if err := controller.SetWriteDeadline(time.Now().Add(r.timeout)); err != nil {
 		return fmt.Errorf("set the deadline of a write: %w", err)
 	}
 	if err := write(); err != nil {
