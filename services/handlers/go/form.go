@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -54,8 +55,29 @@ func formSchema[T any](settings *askSettings) ([]byte, error) {
 	if form.Kind() != reflect.Struct {
 		return nil, fmt.Errorf("a form must be a struct, or have a FormSchema: %s is neither", form)
 	}
-	unused := make(map[string][]Choice, len(settings.choices))
-	for _, given := range settings.choices {
+	if len(settings.choices) > 0 {
+		return inferForm(form, settings.choices)
+	}
+	// The type alone decides, so it is read once and not with every ask.
+	if inferred, found := inferredForms.Load(form); found {
+		return inferred.([]byte), nil
+	}
+	inferred, err := inferForm(form, nil)
+	if err == nil {
+		inferredForms.Store(form, inferred)
+	}
+	return inferred, err
+}
+
+// inferredForms holds the schemas of forms whose type alone decides, by type. A
+// program has few such types.
+var inferredForms sync.Map
+
+// inferForm infers the schema of a form from a struct, with the choices given for
+// its fields.
+func inferForm(form reflect.Type, choices []fieldChoices) ([]byte, error) {
+	unused := make(map[string][]Choice, len(choices))
+	for _, given := range choices {
 		unused[given.field] = given.choices
 	}
 	schema := &jsonschema.Schema{Type: "object", Properties: make(map[string]*jsonschema.Schema)}

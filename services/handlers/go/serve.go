@@ -120,6 +120,9 @@ func (s *Server) newGRPCServer(address net.Addr, options Options) (*grpc.Server,
 	}
 	serverOptions := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(maxMessageBytes),
+		// Windows of a fixed size: gRPC otherwise sends a ping with every burst of data
+		// to find one.
+		grpc.StaticStreamWindowSize(1 << 20), grpc.StaticConnWindowSize(4 << 20),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 20 * time.Second}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{
 			MinTime: 10 * time.Second, PermitWithoutStream: true,
