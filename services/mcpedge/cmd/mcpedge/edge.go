@@ -107,8 +107,9 @@ type observers struct {
 	*subscription.Hub
 }
 
-// server returns the HTTP server for clients. It has no write timeout: a stream
-// lasts as long as its request, which has a timeout of its own.
+// server returns the HTTP server for clients. It has no timeouts for bodies and
+// replies: the endpoint bounds the arrival of a body and each write by itself, because
+// a stream lasts as long as its request.
 func (e *edge) server() *http.Server {
 	mux := http.NewServeMux()
 	mux.Handle(e.config.Endpoint, e.endpoint())
